@@ -6,10 +6,8 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
-import java.nio.file.attribute.BasicFileAttributeView;
-import java.nio.file.attribute.FileTime;
+import java.time.Instant;
 import java.util.Map;
-import java.util.concurrent.TimeUnit;
 
 /** Gives a file, folder or link the owner, mode, extended attributes and time that were sealed; the owner as root only. */
 final class FileTraits {
@@ -30,8 +28,7 @@ final class FileTraits {
 
     /** Returns whether any of them was another. */
     static boolean give(Path path, PreservedFile file) throws IOException {
-        Map<String, Object> is =
-                Files.readAttributes(path, "unix:mode,uid,gid,lastModifiedTime", LinkOption.NOFOLLOW_LINKS);
+        Map<String, Object> is = Files.readAttributes(path, "unix:mode,uid,gid", LinkOption.NOFOLLOW_LINKS);
         boolean link = file.kind() == Kind.SYMLINK;
         boolean changed = false;
         if (CHOWN && !is.get("uid").equals(file.uid())) {
@@ -50,14 +47,17 @@ final class FileTraits {
         if (!link) {
             changed |= ExtendedAttributes.give(path, file.attributes());
         }
-        FileTime modified =
-                FileTime.from(TimeUnit.SECONDS.toNanos(file.seconds()) + file.nanos(), TimeUnit.NANOSECONDS);
-        if (!link && !is.get("lastModifiedTime").equals(modified)) {
-            Files.getFileAttributeView(path, BasicFileAttributeView.class, LinkOption.NOFOLLOW_LINKS)
-                    .setTimes(modified, null, null);
-            changed = true;
+        return changed | giveTime(path, file);
+    }
+
+    /** The time alone; a FIFO is not opened for it. */
+    static boolean giveTime(Path path, PreservedFile file) throws IOException {
+        Instant is = Files.getLastModifiedTime(path, LinkOption.NOFOLLOW_LINKS).toInstant();
+        if (is.getEpochSecond() == file.seconds() && is.getNano() == file.nanos()) {
+            return false;
         }
-        return changed;
+        OpenFolder.setModified(path, file.seconds(), file.nanos());
+        return true;
     }
 
     private static boolean isRoot() {

@@ -2,12 +2,14 @@ package io.jenkins.plugins.preemptible.engine.image.preserved;
 
 import java.io.Closeable;
 import java.io.IOException;
+import java.nio.charset.Charset;
 import java.nio.file.FileSystemException;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import jnr.ffi.LibraryLoader;
+import jnr.ffi.annotations.In;
 
 /**
  * A folder that was opened without following any link, and stays the same folder when its path changes.
@@ -20,7 +22,7 @@ import jnr.ffi.LibraryLoader;
  *   <li>Such a path holds one name; what is under the name is not followed as long as the caller says NOFOLLOW.
  * </ol>
  *
- * Linux only. For one thread. Sources: open(2), proc(5).
+ * Linux only. For one thread. Sources: open(2), utimensat(2), proc(5).
  */
 public final class OpenFolder implements Closeable {
 
@@ -29,6 +31,12 @@ public final class OpenFolder implements Closeable {
     private static final int O_NOFOLLOW = 0400000;
     private static final int O_PATH = 010000000;
     private static final int O_CLOEXEC = 02000000;
+    private static final int AT_FDCWD = -100;
+    private static final int AT_SYMLINK_NOFOLLOW = 0x100;
+    /** Leaves the time of the last access as it is. */
+    private static final long UTIME_OMIT = (1L << 30) - 2;
+    /** In which Java says names of files to the system. */
+    private static final Charset NAMES = Charset.forName(System.getProperty("sun.jnu.encoding", "UTF-8"));
 
     /** The functions as the C library names them. */
     public interface Functions {
@@ -37,6 +45,8 @@ public final class OpenFolder implements Closeable {
         int close(int descriptor);
 
         int mkfifo(String path, int mode);
+
+        int utimensat(int folder, byte[] path, @In long[] times, int flags);
     }
 
     private static final class Bound {
@@ -139,6 +149,20 @@ public final class OpenFolder implements Closeable {
             Files.setAttribute(pinned, "unix:mode", mode);
         } finally {
             Bound.C.close(fifo);
+        }
+    }
+
+    /**
+     * Sets the time of the last change of a file, folder, FIFO or link, which is neither opened nor followed.
+     *
+     * <p>Java's own methods set none of a link, wait for the other end of a FIFO, and make 0 of a fraction before 1970.
+     *
+     * @param nanos from 0 to 999,999,999, before 1970 as well
+     */
+    public static void setModified(Path path, long seconds, int nanos) throws IOException {
+        byte[] name = (path + "\0").getBytes(NAMES);
+        if (Bound.C.utimensat(AT_FDCWD, name, new long[] {0, UTIME_OMIT, seconds, nanos}, AT_SYMLINK_NOFOLLOW) != 0) {
+            throw new FileSystemException(path.toString(), null, "its time cannot be set here");
         }
     }
 

@@ -250,7 +250,7 @@ public final class PreservedFiles {
     private boolean putSymlink(Path path, PreservedFile file) throws IOException {
         if (Files.isSymbolicLink(path)
                 && Files.readSymbolicLink(path).toString().equals(file.link())) {
-            return false;
+            return FileTraits.give(path, file);
         }
         Files.deleteIfExists(path);
         Files.createSymbolicLink(path, Path.of(file.link()));
@@ -280,6 +280,6 @@ public final class PreservedFiles {
             Files.deleteIfExists(path);
             folder.makeFifo(name, file.mode(), FileTraits.chowns() ? file.uid() : -1, file.gid());
         }
-        return !there;
+        return FileTraits.giveTime(path, file) || !there;
     }
 }

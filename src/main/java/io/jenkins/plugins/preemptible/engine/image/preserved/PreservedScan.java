@@ -16,12 +16,12 @@ import java.nio.file.LinkOption;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.attribute.FileTime;
+import java.time.Instant;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import java.util.concurrent.TimeUnit;
 import java.util.function.Predicate;
 import java.util.stream.Stream;
 
@@ -179,7 +179,7 @@ public final class PreservedScan {
                     null);
         }
         FileTime modified = (FileTime) is.get("lastModifiedTime");
-        long nanos = modified.to(TimeUnit.NANOSECONDS);
+        Instant instant = modified.toInstant();
         files.add(new PreservedFile(
                 roots.size() - 1,
                 below,
@@ -187,8 +187,8 @@ public final class PreservedScan {
                 (int) is.get("mode") & 07777,
                 (int) is.get("uid"),
                 (int) is.get("gid"),
-                Math.floorDiv(nanos, 1_000_000_000L),
-                (int) Math.floorMod(nanos, 1_000_000_000L),
+                instant.getEpochSecond(),
+                instant.getNano(),
                 link,
                 attributes));
         states.add(
