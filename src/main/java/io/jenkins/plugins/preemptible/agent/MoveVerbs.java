@@ -21,8 +21,8 @@ import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.Collection;
 import java.util.List;
+import java.util.Map;
 import java.util.logging.Level;
 import java.util.logging.Logger;
 import jenkins.MasterToSlaveFileCallable;
@@ -38,10 +38,16 @@ final class MoveVerbs {
 
     private static final Logger LOGGER = Logger.getLogger(MoveVerbs.class.getName());
 
+    private static final StageNeeds NOTHING = new StageNeeds(-1, -1, Map.of());
+
     private MoveVerbs() {}
 
-    private static HostTraits traits(Path home, Engine engine, Collection<String> files) throws IOException {
-        return HostTraits.read(home, engine.checkpoints() ? INSTALLED : null, files);
+    private static HostTraits traits(Path home, Engine engine, StageNeeds needs) throws IOException {
+        return HostTraits.read(
+                home,
+                engine.checkpoints() ? INSTALLED : null,
+                needs.buildIds().keySet(),
+                needs.users().keySet());
     }
 
     static List<Path> paths(List<String> folders) {
@@ -50,7 +56,7 @@ final class MoveVerbs {
 
     /** The worst; null when there is none. */
     static Misfit misfit(Path home, Engine engine, HostTraits own, StageNeeds needs) throws IOException {
-        return HostFit.misfits(own, traits(home, engine, needs.buildIds().keySet()), needs).stream()
+        return HostFit.misfits(own, traits(home, engine, needs), needs).stream()
                 .findFirst()
                 .orElse(null);
     }
@@ -60,7 +66,7 @@ final class MoveVerbs {
 
         @Override
         public HostTraits invoke(File home, VirtualChannel channel) throws IOException {
-            return traits(home.toPath(), Engine.open(home.toPath()), List.of());
+            return traits(home.toPath(), Engine.open(home.toPath()), NOTHING);
         }
     }
 

@@ -20,6 +20,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.TreeSet;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
@@ -34,11 +35,15 @@ import java.util.concurrent.ConcurrentHashMap;
  *       that is no UTF-8 is opened by the kernel's own link; it stands with its other bytes in octal, as {@code \377}.
  * </ol>
  *
- * Anything else that cannot be read is left out: a fingerprint never stops a dump. Safe for any thread. Sources: proc(5), elf(5).
+ * Anything else that cannot be read is left out: a fingerprint never stops a dump. Safe for any thread. Sources: proc(5), elf(5), getent(1).
  */
 public final class HostProbe {
 
     private static final int MOST_FILES = 4096;
+    private static final int MOST_USERS = 100;
+    /** Of getent(1). */
+    private static final int NO_SUCH_USER = 2;
+
     private static final int MOST_HEADER_BYTES = 64 * 1024;
     /** Address range, permissions, offset, device, inode, path. */
     private static final int MAPS_FIELDS = 6;
@@ -89,7 +94,7 @@ public final class HostProbe {
         for (long pid : pids) {
             addMapped(pid, buildIds);
         }
-        return fingerprint(criuVersion, buildIds);
+        return fingerprint(criuVersion, buildIds, users(idsOf(pids)));
     }
 
     /** This host's, with those of these files that exist. */
@@ -98,12 +103,52 @@ public final class HostProbe {
         for (String file : files) {
             path(file).flatMap(HostProbe::buildId).ifPresent(id -> buildIds.put(file, id));
         }
-        return fingerprint(criuVersion, buildIds);
+        return fingerprint(criuVersion, buildIds, Map.of());
     }
 
-    private static HostFingerprint fingerprint(String criuVersion, Map<String, String> buildIds) {
+    private static HostFingerprint fingerprint(
+            String criuVersion, Map<String, String> buildIds, Map<String, String> users) {
         return new HostFingerprint(
-                Fixed.MODEL, Fixed.FEATURES, Proc.kernelRelease(), Proc.machine(), criuVersion, Fixed.LIBC, buildIds);
+                Fixed.MODEL,
+                Fixed.FEATURES,
+                Proc.kernelRelease(),
+                Proc.machine(),
+                criuVersion,
+                Fixed.LIBC,
+                buildIds,
+                users);
+    }
+
+    /** The real, effective, saved and file system's user ids of processes. */
+    private static Set<String> idsOf(List<Long> pids) {
+        Set<String> ids = new TreeSet<>();
+        pids.forEach(pid -> ids.addAll(Proc.statusWords(pid, "Uid")));
+        ids.remove("0");
+        return ids;
+    }
+
+    /**
+     * The names that this host has for user ids, wherever it knows them from.
+     *
+     * @return the empty name for an id that has none; an id whose name cannot be found out is left out
+     */
+    public static Map<String, String> users(Collection<String> ids) {
+        Map<String, String> names = new TreeMap<>();
+        for (String id : ids) {
+            if (names.size() == MOST_USERS || !id.matches("\\d{1,10}")) {
+                continue;
+            }
+            HostTool.Answer answer = HostTool.run(2, List.of("getent", "passwd", id));
+            if (answer.ok()) {
+                names.put(id, answer.firstLine().split(":", 2)[0]);
+            } else if (answer.code() == NO_SUCH_USER) {
+                names.put(id, "");
+            } else {
+                // No such program, or a directory that does not answer: not for each of them.
+                break;
+            }
+        }
+        return names;
     }
 
     private static void addMapped(long pid, Map<String, String> buildIds) {

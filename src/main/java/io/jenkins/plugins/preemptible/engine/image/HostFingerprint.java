@@ -26,6 +26,8 @@ import java.util.TreeSet;
  * @param libc name and version, such as {@code glibc 2.36}; empty when unknown
  * @param buildIds of files that are mapped by the tree: path to the hexadecimal id in the file's ELF note, see ld(1),
  *     {@code --build-id}; a file without one is left out, one that could not be read has the empty id
+ * @param users under whose ids the tree's processes run, root left out: numeric id to name; the empty name where the host
+ *     has none for it, and no entry where that is unknown, as in older images
  */
 @JsonNaming(PropertyNamingStrategies.SnakeCaseStrategy.class)
 public record HostFingerprint(
@@ -35,13 +37,27 @@ public record HostFingerprint(
         String arch,
         String criu,
         String libc,
-        Map<String, String> buildIds) {
+        Map<String, String> buildIds,
+        Map<String, String> users) {
 
     private static final int MOST_NAMED = 8;
 
     public HostFingerprint {
         cpuFeatures = cpuFeatures == null ? List.of() : List.copyOf(new TreeSet<>(cpuFeatures));
         buildIds = buildIds == null ? Map.of() : java.util.Collections.unmodifiableMap(new TreeMap<>(buildIds));
+        users = users == null ? Map.of() : java.util.Collections.unmodifiableMap(new TreeMap<>(users));
+    }
+
+    /** Of which nothing is known of users. */
+    public HostFingerprint(
+            String cpuModel,
+            List<String> cpuFeatures,
+            String kernel,
+            String arch,
+            String criu,
+            String libc,
+            Map<String, String> buildIds) {
+        this(cpuModel, cpuFeatures, kernel, arch, criu, libc, buildIds, null);
     }
 
     /**

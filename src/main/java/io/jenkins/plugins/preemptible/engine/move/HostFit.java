@@ -3,6 +3,7 @@ package io.jenkins.plugins.preemptible.engine.move;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
+import java.util.TreeMap;
 import java.util.TreeSet;
 
 /**
@@ -67,6 +68,16 @@ public final class HostFit {
         if (!files.isEmpty()) {
             found.add(new Misfit(MoveObstacle.OTHER_FILES, named(files)));
         }
+        List<String> users = new TreeMap<>(needs.users())
+                .entrySet().stream()
+                        .filter(e -> other.users().containsKey(e.getKey()))
+                        .filter(e -> !e.getValue().equals(other.users().get(e.getKey())))
+                        .map(e -> e.getKey() + " is " + user(e.getValue()) + " and "
+                                + user(other.users().get(e.getKey())))
+                        .toList();
+        if (!users.isEmpty()) {
+            found.add(new Misfit(MoveObstacle.OTHER_USERS, named(users)));
+        }
         room(found, MoveObstacle.MEMORY_SHORT, needs.memoryBytes(), other.freeMemoryBytes());
         room(found, MoveObstacle.DISK_FULL, needs.diskBytes(), other.freeDiskBytes());
         return found;
@@ -80,6 +91,10 @@ public final class HostFit {
 
     private static String said(String trait) {
         return trait.isEmpty() ? "unknown" : trait;
+    }
+
+    private static String user(String name) {
+        return name.isEmpty() ? "nobody's" : name;
     }
 
     private static void room(List<Misfit> found, MoveObstacle obstacle, long needed, long free) {

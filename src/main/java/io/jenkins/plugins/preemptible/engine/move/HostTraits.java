@@ -1,5 +1,7 @@
 package io.jenkins.plugins.preemptible.engine.move;
 
+import com.fasterxml.jackson.annotation.JsonIgnoreProperties;
+import com.fasterxml.jackson.annotation.JsonInclude;
 import io.jenkins.plugins.preemptible.engine.criu.Criu;
 import io.jenkins.plugins.preemptible.engine.criu.CriuSearch;
 import io.jenkins.plugins.preemptible.engine.host.HostMemory;
@@ -45,7 +47,9 @@ import java.util.UUID;
  * @param freeMemoryBytes at least 0
  * @param freeDiskBytes of the root folder's disk, at least 0
  * @param buildIds of the files that were asked for, as in {@link HostFingerprint}
+ * @param users the names of the user ids that were asked for, likewise; an id whose name is unknown is left out
  */
+@JsonIgnoreProperties(ignoreUnknown = true)
 public record HostTraits(
         String folder,
         String token,
@@ -58,7 +62,9 @@ public record HostTraits(
         List<String> mounts,
         long freeMemoryBytes,
         long freeDiskBytes,
-        Map<String, String> buildIds)
+        Map<String, String> buildIds,
+        // Not in the records of a stage, where an older version of the plugin would stumble over it.
+        @JsonInclude(JsonInclude.Include.NON_EMPTY) Map<String, String> users)
         implements Serializable {
 
     private static final String TOKEN = "host-token";
@@ -77,15 +83,50 @@ public record HostTraits(
         mounts = texts(mounts);
         freeMemoryBytes = Math.max(0, freeMemoryBytes);
         freeDiskBytes = Math.max(0, freeDiskBytes);
-        Map<String, String> ids = new TreeMap<>();
-        if (buildIds != null) {
-            for (Map.Entry<?, ?> each : ((Map<?, ?>) buildIds).entrySet()) {
-                if (ids.size() < MOST_FILES) {
-                    ids.put(text(each.getKey()), text(each.getValue()));
+        buildIds = texts(buildIds);
+        users = texts(users);
+    }
+
+    /** Whose users were not asked for. */
+    public HostTraits(
+            String folder,
+            String token,
+            boolean root,
+            String cpuModel,
+            List<String> cpuFeatures,
+            String kernel,
+            String arch,
+            String criu,
+            List<String> mounts,
+            long freeMemoryBytes,
+            long freeDiskBytes,
+            Map<String, String> buildIds) {
+        this(
+                folder,
+                token,
+                root,
+                cpuModel,
+                cpuFeatures,
+                kernel,
+                arch,
+                criu,
+                mounts,
+                freeMemoryBytes,
+                freeDiskBytes,
+                buildIds,
+                null);
+    }
+
+    private static Map<String, String> texts(Map<?, ?> any) {
+        Map<String, String> texts = new TreeMap<>();
+        if (any != null) {
+            for (Map.Entry<?, ?> each : any.entrySet()) {
+                if (texts.size() < MOST_FILES) {
+                    texts.put(text(each.getKey()), text(each.getValue()));
                 }
             }
         }
-        buildIds = Map.copyOf(ids);
+        return Map.copyOf(texts);
     }
 
     private static String text(Object any) {
@@ -101,15 +142,22 @@ public record HostTraits(
         return List.copyOf(texts);
     }
 
+    /** The same, of which no users are wanted. */
+    public static HostTraits read(Path home, CriuSearch criu, Collection<String> files) throws IOException {
+        return read(home, criu, files, List.of());
+    }
+
     /**
      * Asks this host. Takes as long as {@code criu check} the first time, milliseconds afterwards.
      *
      * @param home the engine's home folder in the agent's root folder; made for its owner only when it is not there
      * @param criu where to look for the program; null where no images are made
      * @param files whose build ids are wanted
+     * @param users numeric ids whose names are wanted
      * @throws IOException when the folder cannot be made or asked
      */
-    public static HostTraits read(Path home, CriuSearch criu, Collection<String> files) throws IOException {
+    public static HostTraits read(Path home, CriuSearch criu, Collection<String> files, Collection<String> users)
+            throws IOException {
         Files.createDirectories(
                 home, PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
         Path folder = home.toAbsolutePath().normalize().getParent();
@@ -127,7 +175,8 @@ public record HostTraits(
                 mountsAbove(folder, Proc.self("mountinfo")),
                 HostMemory.now().availableBytes(),
                 Files.getFileStore(home).getUsableSpace(),
-                host.buildIds());
+                host.buildIds(),
+                HostProbe.users(users));
     }
 
     static List<String> mountsAbove(Path folder, List<String> mountInfo) {

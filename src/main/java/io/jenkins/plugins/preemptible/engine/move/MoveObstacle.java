@@ -26,6 +26,8 @@ public enum MoveObstacle {
     OTHER_CRIU("The agents have different versions of CRIU."),
     /** By build id; CRIU itself compares the sizes of all others. */
     OTHER_FILES("The other agent has other builds of programs or libraries that the stage uses."),
+    /** Files, directories of users and rules of the host go by ids in one place, and by names in another. */
+    OTHER_USERS("The other agent has other users for the ids under which the stage's processes run."),
     /** Its class has a retention strategy that cannot be replaced, for instance. */
     NOT_KEPT("The other agent might be taken away while it holds a suspended stage."),
     MEMORY_SHORT("The other agent has too little free memory."),

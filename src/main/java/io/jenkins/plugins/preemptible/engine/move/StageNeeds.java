@@ -1,5 +1,6 @@
 package io.jenkins.plugins.preemptible.engine.move;
 
+import io.jenkins.plugins.preemptible.engine.image.HostFingerprint;
 import io.jenkins.plugins.preemptible.engine.image.ImageManifest;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -14,19 +15,26 @@ import java.util.stream.Collectors;
  * @param memoryBytes of its processes; -1 = unknown
  * @param diskBytes of image and workspace while they are unpacked; -1 = unknown
  * @param buildIds of the files of the host that its processes map, as its image says; empty before the image is at hand
+ * @param users under whose ids its processes run, as in {@link HostFingerprint}; empty before the image is at hand
  */
-public record StageNeeds(long memoryBytes, long diskBytes, Map<String, String> buildIds) {
+public record StageNeeds(long memoryBytes, long diskBytes, Map<String, String> buildIds, Map<String, String> users) {
 
     /** The stage's own, which are in its image: programs unpack libraries there. */
     private static final List<Path> IN_THE_IMAGE = List.of(Path.of("/tmp"), Path.of("/dev/shm"));
 
     public StageNeeds {
         buildIds = Map.copyOf(buildIds);
+        users = Map.copyOf(users);
+    }
+
+    /** Whose users are unknown. */
+    public StageNeeds(long memoryBytes, long diskBytes, Map<String, String> buildIds) {
+        this(memoryBytes, diskBytes, buildIds, Map.of());
     }
 
     /** The same where the disk's room does not count. */
     public StageNeeds withoutDisk() {
-        return new StageNeeds(memoryBytes, -1, buildIds);
+        return new StageNeeds(memoryBytes, -1, buildIds, users);
     }
 
     /**
@@ -43,7 +51,8 @@ public record StageNeeds(long memoryBytes, long diskBytes, Map<String, String> b
                 image.imageBytes(),
                 all.entrySet().stream()
                         .filter(each -> travel.stream().noneMatch(folder -> isIn(each.getKey(), folder)))
-                        .collect(Collectors.toMap(Map.Entry::getKey, Map.Entry::getValue)));
+                        .collect(Collectors.toMap(Map.Entry::getKey, Map.Entry::getValue)),
+                image.host() == null ? Map.of() : image.host().users());
     }
 
     // Not as a path: another Java may have written a name that this one's character set has not.

@@ -97,6 +97,27 @@ class HostProbeTest {
                 "it says nothing of the same host");
     }
 
+    @Test
+    void theUsersOfProcessesHaveTheirNames() throws Exception {
+        assumeTrue(
+                HostTool.find("python3").isPresent() && HostTool.find("getent").isPresent() && HostProcess.isRoot(),
+                "root, getent and python3 are needed");
+        String nobody = HostTool.run(10, List.of("id", "-un", "65534")).firstLine();
+        String python = "import os, time; os.setresuid(65534, 54321, 0); print('ready', flush=True); time.sleep(60)";
+        Process other = new ProcessBuilder("python3", "-c", python).start();
+        try {
+            assertEquals("ready", other.inputReader().readLine());
+            long own = ProcessHandle.current().pid();
+            assertEquals(
+                    Map.of("65534", nobody, "54321", ""),
+                    HostProbe.fingerprint("", List.of(own, other.pid())).users());
+            assertEquals(Map.of(), HostProbe.fingerprint("", List.of(own)).users());
+            assertEquals(Map.of("65534", nobody), HostProbe.users(List.of("65534", "no id", "")));
+        } finally {
+            other.destroyForcibly().waitFor();
+        }
+    }
+
     private static HostFingerprint host(Map<String, String> ids) {
         return new HostFingerprint("", List.of(), "", "", "", "", ids);
     }

@@ -5,7 +5,10 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import com.fasterxml.jackson.databind.ObjectMapper;
 import io.jenkins.plugins.preemptible.engine.criu.CriuSearch;
+import io.jenkins.plugins.preemptible.engine.image.ArchiveFormat;
+import io.jenkins.plugins.preemptible.engine.image.HostFingerprint;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
@@ -80,6 +83,57 @@ class HostFitTest {
                 HostFit.misfits(OWN, h, new StageNeeds(0, 0, Map.of("/bin/sh", ""))));
         assertEquals(List.of(MoveObstacle.MEMORY_SHORT), found(OWN, h, new StageNeeds(2L << 30, -1, Map.of())));
         assertEquals(List.of(MoveObstacle.DISK_FULL), found(OWN, h, new StageNeeds(-1, 2L << 30, Map.of())));
+    }
+
+    @Test
+    void theSameIdHasTheSameNameOrNone() {
+        Map<String, String> own = Map.of("1000", "jenkins", "1001", "");
+        StageNeeds needs = new StageNeeds(0, 0, Map.of(), own);
+        assertEquals(List.of(), found(OWN, withUsers(own), needs));
+        assertEquals(
+                List.of(new Misfit(MoveObstacle.OTHER_USERS, "1000 is jenkins and alice, 1001 is nobody's and bob")),
+                HostFit.misfits(OWN, withUsers(Map.of("1000", "alice", "1001", "bob")), needs));
+        assertEquals(List.of(MoveObstacle.OTHER_USERS), found(OWN, withUsers(Map.of("1000", "", "1001", "")), needs));
+        // Not found out there, or not known of a stage that was sealed before.
+        assertEquals(List.of(), found(OWN, host("two"), needs));
+        assertEquals(List.of(), found(OWN, withUsers(own), new StageNeeds(0, 0, Map.of())));
+    }
+
+    /** In records of stages, which other versions have written or will read. */
+    @Test
+    void aFieldThatIsMissingOrUnknownIsNoMatter() throws Exception {
+        ObjectMapper json = new ObjectMapper();
+        String old = json.writeValueAsString(OWN);
+        assertFalse(old.contains("users"), old);
+        assertEquals(OWN, json.readValue(old, HostTraits.class));
+        assertEquals(OWN, json.readValue(old.replaceFirst("\\{", "{\"later\":[1],"), HostTraits.class));
+        HostTraits asked = withUsers(Map.of("7", "lp"));
+        assertEquals(asked, json.readValue(json.writeValueAsString(asked), HostTraits.class));
+        HostFingerprint image = ArchiveFormat.json().readValue("{\"kernel\":\"6.1.0\"}", HostFingerprint.class);
+        assertEquals(Map.of(), image.users());
+        assertEquals(
+                Map.of("7", "lp"),
+                ArchiveFormat.json()
+                        .readValue("{\"users\":{\"7\":\"lp\"}}", HostFingerprint.class)
+                        .users());
+    }
+
+    private static HostTraits withUsers(Map<String, String> users) {
+        HostTraits h = host("two");
+        return new HostTraits(
+                h.folder(),
+                h.token(),
+                true,
+                "",
+                h.cpuFeatures(),
+                h.kernel(),
+                h.arch(),
+                h.criu(),
+                h.mounts(),
+                h.freeMemoryBytes(),
+                h.freeDiskBytes(),
+                h.buildIds(),
+                users);
     }
 
     private static HostTraits with(
