@@ -57,6 +57,35 @@ class ChangeSinceDumpTest {
         }
     }
 
+    /** As much as a file of any other name: it is open, it is dumped, and its change is noticed. */
+    @Test
+    void aFileWhoseNameIsNoTextIsFoundByItsBytes() throws Exception {
+        try (StageBench bench = StageBench.open()) {
+            String open = "mkdir \"$(printf 'd\\376')\"; exec 5<>\"$(printf 'd\\376/f\\377')\"; echo content >&5; ";
+            StageId id = start(bench, "/bin/sh", "-c", open + TICKS);
+            assertEquals(List.of(), bench.engine.preflight(id).obstacles());
+            passes(bench, id);
+            shell(bench, "echo longer than before | tee -a d*/f*");
+            SuspendFailedException e = assertThrows(SuspendFailedException.class, () -> bench.engine.commit(id));
+            assertTrue(e.getMessage().contains("the size of "), e::getMessage);
+            shell(bench, "truncate -s 8 d*/f*; mv d*/f* kept");
+            e = assertThrows(SuspendFailedException.class, () -> bench.engine.commit(id));
+            assertTrue(e.getMessage().contains("is gone"), e::getMessage);
+            shell(bench, "cd d*; mv ../kept \"$(printf 'f\\377')\"");
+            bench.engine.commit(id);
+            bench.engine.resume(bench.archive(id), bench.key);
+            runsOn(bench, id);
+        }
+    }
+
+    private static void shell(StageBench bench, String script) throws Exception {
+        Process shell = new ProcessBuilder("sh", "-c", script)
+                .directory(bench.work.toFile())
+                .inheritIO()
+                .start();
+        assertEquals(0, shell.waitFor());
+    }
+
     @Test
     void aPortThatIsTakenAfterTheTrialKeepsTheTreeFromBeingKilled() throws Exception {
         assumeTrue(HostTool.find("python3").isPresent(), "python3 is not installed");

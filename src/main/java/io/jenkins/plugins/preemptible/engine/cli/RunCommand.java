@@ -63,6 +63,7 @@ final class RunCommand implements Callable<Integer> {
             throw new RefusedException("The folder " + workDir + " does not exist; give an existing one by --dir");
         }
         requireCommand(workDir);
+        requireWhole();
         String shown = name == null ? new File(command.get(0)).getName() : name;
         List<Path> paths = preserved.stream().map(context::resolve).toList();
         paths.stream().filter(path -> !Files.exists(path)).findFirst().ifPresent(path -> {
@@ -95,6 +96,18 @@ final class RunCommand implements Callable<Integer> {
         if (first.isEmpty() || !found) {
             throw new RefusedException("The command '" + first
                     + "' is not found or not executable, so no stage was started; check its name and its rights");
+        }
+    }
+
+    /** Java gives a program the arguments as text: other bytes are lost. */
+    private void requireWhole() {
+        for (String each : command) {
+            if (each.indexOf('\ufffd') >= 0) {
+                throw new RefusedException("The argument '" + each + "' has bytes that are no "
+                        + System.getProperty("sun.jnu.encoding")
+                        + " text, which the program would not get, so no stage was started; put the command into a"
+                        + " script, or set LC_ALL=C.UTF-8 if the argument is UTF-8");
+            }
         }
     }
 

@@ -63,18 +63,21 @@ final class CoveredFiles {
     }
 
     private boolean isCovered(Member member, OpenFile file) {
+        Path descriptor = ProcFiles.of(member.pid()).resolve("fd/" + file.number());
         return NAMED.contains(file.kind())
                 && file.detail().isEmpty()
                 && mounts.containsKey(file.mount())
                 && !file.deleted()
-                && known.computeIfAbsent(file.mount() + " " + file.identity() + " " + file.link(), k -> isCovered(file))
-                && proc.link(ProcFiles.of(member.pid()).resolve("fd/" + file.number()))
-                        .equals(Optional.of(file.link()));
+                && known.computeIfAbsent(
+                        file.mount() + " " + file.identity() + " " + file.link(), k -> isCovered(descriptor, file))
+                && proc.link(descriptor).equals(Optional.of(file.link()));
     }
 
-    private boolean isCovered(OpenFile file) {
+    private boolean isCovered(Path descriptor, OpenFile file) {
         try {
-            return proc.isElsewhere(Path.of(init + "/root" + file.link()), file.identity())
+            return proc.target(descriptor, init.resolve("root"))
+                            .filter(named -> proc.isElsewhere(named, file.identity()))
+                            .isPresent()
                     || SystemCalls.mountId(init + "/root" + mounts.get(file.mount()))
                             .filter(top -> top != file.mount())
                             .isPresent();

@@ -66,6 +66,18 @@ final class ProcView {
         }
     }
 
+    /** What a link leads to where another folder is the root; in the bytes of its name, which need not be UTF-8. */
+    Optional<Path> target(Path link, Path root) {
+        try {
+            Path target = Files.readSymbolicLink(link);
+            return target.isAbsolute()
+                    ? Optional.of(root.resolve(target.getRoot().relativize(target)))
+                    : Optional.empty();
+        } catch (IOException | java.nio.file.InvalidPathException e) {
+            return Optional.empty();
+        }
+    }
+
     /** The numbers that name the entries of a folder, such as process ids or descriptors. */
     List<Long> numbers(Path folder) {
         String[] names = new File(folder.toString()).list();

@@ -20,6 +20,7 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 
 /**
  * Finds changes on the host, since an image was made, with which it cannot be restored any more.
@@ -38,6 +39,9 @@ public final class ChangeSinceDump {
     private static final String LISTENS = "0A";
     /** Files there belong to the kernel. */
     private static final Pattern KERNEL = Pattern.compile("(?!/)|/(proc|sys|dev)/");
+
+    /** Stands for bytes that are no UTF-8. */
+    private static final char NO_TEXT = '\ufffd';
 
     private ChangeSinceDump() {}
 
@@ -101,7 +105,7 @@ public final class ChangeSinceDump {
                 // As the stage sees it: the image does not tell in which of its mount namespaces.
                 List<Optional<String>> seen = new ArrayList<>();
                 for (Path root : roots) {
-                    seen.add(change(file, Path.of(root + file.name())));
+                    seen.add(change(file, named(root, file.name())));
                 }
                 Optional<String> change =
                         seen.isEmpty() || seen.contains(Optional.<String>empty()) ? Optional.empty() : seen.get(0);
@@ -115,15 +119,45 @@ public final class ChangeSinceDump {
         return Optional.empty();
     }
 
-    private static Optional<String> change(FileContent file, Path path) throws IOException {
-        if (!Files.exists(path, LinkOption.NOFOLLOW_LINKS)) {
-            return Optional.of(file.name() + ", which the stage has open, is gone");
+    private static Optional<String> change(FileContent file, List<Path> named) throws IOException {
+        long size = -1;
+        for (Path path : named) {
+            if (Files.exists(path, LinkOption.NOFOLLOW_LINKS)) {
+                size = Files.size(path);
+                // CRIU tells no size of folders and devices, nor of files that are only appended to.
+                if (file.size() == null || size == file.size()) {
+                    return Optional.empty();
+                }
+            }
         }
-        // CRIU tells no size of folders and devices, nor of files that are only appended to.
-        return file.size() == null || Files.size(path) == file.size()
-                ? Optional.empty()
-                : Optional.of("the size of " + file.name() + ", which the stage has open, has changed from "
-                        + file.size() + " to " + Files.size(path) + " bytes");
+        return Optional.of(
+                size < 0
+                        ? file.name() + ", which the stage has open, is gone"
+                        : "the size of " + file.name() + ", which the stage has open, has changed from " + file.size()
+                                + " to " + size + " bytes");
+    }
+
+    /** The paths that a name of the image may be: of bytes that are no UTF-8 it only tells where they are. */
+    private static List<Path> named(Path root, String name) throws IOException {
+        if (name.indexOf(NO_TEXT) < 0) {
+            return List.of(Path.of(root + name));
+        }
+        List<Path> found = List.of(root);
+        for (String part : name.substring(1).split("/")) {
+            List<Path> below = new ArrayList<>();
+            for (Path folder : found) {
+                if (part.indexOf(NO_TEXT) < 0) {
+                    below.add(folder.resolve(part));
+                } else if (Files.isDirectory(folder)) {
+                    try (Stream<Path> entries = Files.list(folder)) {
+                        entries.filter(each -> each.getFileName().toString().equals(part))
+                                .forEach(below::add);
+                    }
+                }
+            }
+            found = below;
+        }
+        return found;
     }
 
     private static Optional<String> port(ImageContent content, long init) throws IOException {

@@ -275,6 +275,7 @@ class PreemptLiveTest {
         call("run", "--preserve", folder.resolve("none").toString(), "--", "true")
                 .refuses("none", "--preserve");
         call("run", "--preserve", folder.toString(), "--", "true").refuses(folder.toString(), home.toString());
+        call("run", "--", "true", "d/f\ufffd").refuses("d/f\ufffd", "script");
         Path link = Files.createSymbolicLink(folder.resolve("link"), notes);
         call("run", "--preserve", link.toString(), "--", "true").refuses(link.toString(), "is a link");
         String id = call("run", "--preserve", notes.toString(), "--", "sh", "-c", counting, count.toString())
