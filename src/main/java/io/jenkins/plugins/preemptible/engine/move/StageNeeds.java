@@ -13,7 +13,7 @@ import java.util.stream.Collectors;
  * What a suspended stage takes on the agent where it goes on.
  *
  * @param memoryBytes of its processes; -1 = unknown
- * @param diskBytes of image and workspace while they are unpacked; -1 = unknown
+ * @param diskBytes of what is unpacked, as far as its maker counts it; -1 = unknown
  * @param buildIds of the files of the host that its processes map, as its image says; empty before the image is at hand
  * @param users under whose ids its processes run, as in {@link HostFingerprint}; empty before the image is at hand
  */
@@ -38,7 +38,9 @@ public record StageNeeds(long memoryBytes, long diskBytes, Map<String, String> b
     }
 
     /**
-     * As an image says.
+     * As an image says. Its disk's room is the image's alone, unpacked: the size of the workspace is in another archive.
+     * The controller counts both before anything is brought; where the workspace is not stored with the image, and its size
+     * not known before, {@link Luggage#unpack} finds that the disk is full and leaves everything as it was.
      *
      * @param workspace the folders that travel with the stage, absolute: programs and libraries in there come along
      */
