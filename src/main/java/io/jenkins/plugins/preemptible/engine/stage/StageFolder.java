@@ -8,13 +8,19 @@ import java.io.UncheckedIOException;
 import java.nio.channels.FileChannel;
 import java.nio.channels.FileLock;
 import java.nio.channels.OverlappingFileLockException;
+import java.nio.file.DirectoryIteratorException;
+import java.nio.file.DirectoryStream;
+import java.nio.file.FileSystemException;
 import java.nio.file.Files;
+import java.nio.file.LinkOption;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
+import java.nio.file.SecureDirectoryStream;
 import java.nio.file.StandardCopyOption;
 import java.nio.file.StandardOpenOption;
+import java.nio.file.attribute.BasicFileAttributeView;
+import java.nio.file.attribute.BasicFileAttributes;
 import java.nio.file.attribute.PosixFilePermissions;
-import java.util.Comparator;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -265,21 +271,66 @@ public final class StageFolder {
         }
     }
 
-    /** Removes a folder and everything in it; without effect when it is not there. */
+    /**
+     * Removes a folder and everything in it, or a file; without effect when it is not there.
+     *
+     * <p>No link is followed, also not one that is put in the place of a folder meanwhile. The way to the folder is the
+     * caller's: links there are followed.
+     */
     public static void delete(Path folder) throws IOException {
-        if (!Files.exists(folder, java.nio.file.LinkOption.NOFOLLOW_LINKS)) {
+        Object key;
+        try {
+            BasicFileAttributes is = Files.readAttributes(folder, BasicFileAttributes.class, LinkOption.NOFOLLOW_LINKS);
+            key = is.isDirectory() ? is.fileKey() : null;
+        } catch (NoSuchFileException e) {
             return;
         }
-        try (var all = Files.walk(folder)) {
-            for (Path file : all.sorted(Comparator.reverseOrder()).toList()) {
-                Files.deleteIfExists(file);
+        if (key != null) {
+            try (DirectoryStream<Path> stream = Files.newDirectoryStream(folder)) {
+                SecureDirectoryStream<Path> content = secure(stream);
+                BasicFileAttributes opened = content.getFileAttributeView(BasicFileAttributeView.class)
+                        .readAttributes();
+                if (!key.equals(opened.fileKey())) {
+                    throw new FileSystemException(folder.toString(), null, "was replaced while it was removed");
+                }
+                deleteContent(content);
+            } catch (NoSuchFileException e) {
+                // Another process deletes there too.
             }
-        } catch (UncheckedIOException e) {
-            if (!(e.getCause() instanceof NoSuchFileException)) {
-                throw e.getCause();
+        }
+        Files.deleteIfExists(folder);
+    }
+
+    private static SecureDirectoryStream<Path> secure(DirectoryStream<Path> stream) throws IOException {
+        if (stream instanceof SecureDirectoryStream<Path> secure) {
+            return secure;
+        }
+        throw new IOException("this Java cannot open folders by descriptors");
+    }
+
+    private static void deleteContent(SecureDirectoryStream<Path> folder) throws IOException {
+        try {
+            for (Path path : folder) {
+                Path name = path.getFileName();
+                try {
+                    BasicFileAttributes is = folder.getFileAttributeView(
+                                    name, BasicFileAttributeView.class, LinkOption.NOFOLLOW_LINKS)
+                            .readAttributes();
+                    if (is.isDirectory()) {
+                        try (SecureDirectoryStream<Path> below =
+                                folder.newDirectoryStream(name, LinkOption.NOFOLLOW_LINKS)) {
+                            deleteContent(below);
+                        }
+                        folder.deleteDirectory(name);
+                    } else {
+                        folder.deleteFile(name);
+                    }
+                } catch (NoSuchFileException e) {
+                    // Another process deletes there too.
+                }
             }
-            // Another process deletes there too.
-            delete(folder);
+        } catch (DirectoryIteratorException e) {
+            throw e.getCause();
         }
     }
 }

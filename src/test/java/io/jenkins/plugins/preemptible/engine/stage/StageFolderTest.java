@@ -1,6 +1,7 @@
 package io.jenkins.plugins.preemptible.engine.stage;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -18,6 +19,7 @@ import org.junit.jupiter.api.io.TempDir;
 class StageFolderTest {
 
     private static final int CHANGES = 100;
+    private static final int FILES = 1000;
 
     @TempDir
     Path home;
@@ -84,6 +86,52 @@ class StageFolderTest {
             Files.writeString(folder.path().resolve("stage.json"), text);
             assertThrows(UncheckedIOException.class, folder::read, text);
         }
+    }
+
+    @Test
+    void nothingIsDeletedThroughALinkThatIsPutInTheWay() throws Exception {
+        Path outside = Files.createDirectory(home.resolve("outside"));
+        Path folder = Files.createDirectory(home.resolve("folder"));
+        List<String> names = List.of("a", "b", "c", "d");
+        for (String name : names) {
+            Files.createDirectory(folder.resolve(name));
+            for (int i = 0; i < FILES; i++) {
+                Files.createFile(folder.resolve(name).resolve("file" + i));
+                Files.write(outside.resolve("file" + i), new byte[0]);
+            }
+        }
+        Thread swaps = new Thread(() -> {
+            while (names.stream().allMatch(name -> holds(folder.resolve(name), FILES))) {
+                Thread.onSpinWait();
+            }
+            for (String name : names) {
+                try {
+                    Files.move(folder.resolve(name), home.resolve("moved " + name));
+                    Files.createSymbolicLink(folder.resolve(name), outside);
+                } catch (IOException e) {
+                    // It is gone already.
+                }
+            }
+        });
+        swaps.start();
+        try {
+            StageFolder.delete(folder);
+        } catch (IOException e) {
+            // What came meanwhile may stay.
+        }
+        swaps.join();
+        assertTrue(holds(outside, FILES), "deleted through a link");
+        StageFolder.delete(folder);
+        assertFalse(Files.exists(folder));
+        Path link = Files.createSymbolicLink(home.resolve("link"), outside);
+        StageFolder.delete(link);
+        StageFolder.delete(link);
+        assertTrue(holds(outside, FILES) && !Files.isSymbolicLink(link));
+    }
+
+    private static boolean holds(Path folder, int files) {
+        String[] names = folder.toFile().list();
+        return names != null && names.length == files;
     }
 
     // Lines such as "1: POSIX  ADVISORY  WRITE 1234 fd:00:5678 0 EOF", see proc(5).
