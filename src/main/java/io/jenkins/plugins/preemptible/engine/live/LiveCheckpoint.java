@@ -225,7 +225,7 @@ public final class LiveCheckpoint {
     private Void prepare(Mirror mirror) throws IOException {
         long last = Long.MAX_VALUE;
         for (int pass = 0; pass < MOST_PASSES; pass++) {
-            long copied = mirror.pass(Set.of(), Long.MAX_VALUE);
+            long copied = mirror.pass(Set.of(), Long.MAX_VALUE, () -> false);
             if (copied < LITTLE || copied > last / 2) {
                 return null;
             }

@@ -5,17 +5,15 @@ import io.jenkins.plugins.preemptible.engine.api.SuspendFailedException;
 import io.jenkins.plugins.preemptible.engine.image.preserved.OpenFolder;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
 import java.io.IOException;
+import java.nio.file.FileSystemException;
 import java.nio.file.Files;
+import java.nio.file.InvalidPathException;
 import java.nio.file.LinkOption;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
-import java.nio.file.StandardCopyOption;
-import java.nio.file.attribute.BasicFileAttributeView;
 import java.nio.file.attribute.FileTime;
 import java.time.Duration;
 import java.time.Instant;
-import java.util.ArrayList;
-import java.util.Comparator;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
@@ -29,16 +27,18 @@ import java.util.function.BooleanSupplier;
  * <ol>
  *   <li>The first passes run while the stage runs, so the last one, while the stage stands still, has little to do.
  *   <li>A file is copied again when its inode, size, times, owner or mode differ from what they were before it was
- *       copied. So is one that had changed within two seconds before: a second change may have had the same time.
+ *       copied. So is one that had changed since two seconds before that pass: a second change may have had the same time.
  *   <li>A file that the stage writes to as memory may change without a new time; the caller names those.
- *   <li>Sockets are left out. A device, or what lies on another file system, refuses the checkpoint.
+ *   <li>Sockets are left out. A device, what lies on another file system, or a name that Java cannot say refuses the
+ *       checkpoint.
  * </ol>
  *
- * Folders are gone through by open descriptors, so no link leads elsewhere. For one thread at a time.
+ * Both the folders and their copies are gone through by open descriptors, so no link leads elsewhere, at whatever moment it
+ * appears. What changes its kind is removed from the copy, with all below it, before anything takes its place. For one
+ * thread at a time.
  */
 final class Mirror {
 
-    private static final String ATTRIBUTES = "unix:mode,uid,gid,dev,ino,nlink,size,lastModifiedTime,ctime";
     private static final int S_IFMT = 0170000;
     private static final int S_IFSOCK = 0140000;
     private static final int S_IFREG = 0100000;
@@ -47,32 +47,64 @@ final class Mirror {
     private static final int S_IFIFO = 0010000;
     private static final Duration SAME_TIME = Duration.ofSeconds(2);
     private static final int MOST_FILES = 200_000;
-    /** After so many bytes the disk's free room is asked again. */
-    private static final long ROOM_STEP = 64L << 20;
+    /** So often a file is tried that is replaced while it is copied. */
+    private static final int MOST_TRIES = 5;
+    /** So often a cancellation is asked for. */
+    private static final long ASK_NANOS = Duration.ofMillis(20).toNanos();
 
     private final Path place;
     private final List<Path> folders;
     private final Path leftOut;
     private final long largest;
-    private final long floorBytes;
     private final BooleanSupplier cancelled;
-    private Map<Path, Entry> known = new HashMap<>();
-    private Map<Path, Entry> seen = new HashMap<>();
-    private Map<Object, Path> firstNames = new HashMap<>();
+    private final Room room;
+    private Map<String, Node> known = new HashMap<>();
+    private Map<Object, Spot> firstNames = new HashMap<>();
     private Set<Object> copiedInodes = new HashSet<>();
     private Set<Long> again = Set.of();
+    private BooleanSupplier late;
+    private FileTime lately;
+    private long asked;
     private long most;
     private long copied;
     private long total;
-    private long unasked;
+    private int count;
 
-    private record Entry(Map<String, Object> is, boolean young) {
+    /**
+     * What is in the copy.
+     *
+     * @param young whether it had changed just before, or since the pass began
+     * @param data bytes of a plain file, without holes; 0 for its second name
+     * @param attributes of a folder, which it is given at last
+     * @param content of a folder
+     */
+    private record Node(
+            Map<String, Object> is,
+            boolean young,
+            long data,
+            Map<String, byte[]> attributes,
+            Map<String, Node> content) {
         int type() {
+            return type(is);
+        }
+
+        static int type(Map<String, Object> is) {
             return (int) is.get("mode") & S_IFMT;
         }
 
-        long size() {
-            return type() == S_IFREG ? (long) is.get("size") : 0;
+        long allData() {
+            return data + content.values().stream().mapToLong(Node::allData).sum();
+        }
+    }
+
+    /** A name in an open folder, and the path that it had. */
+    private record Spot(OpenFolder folder, String name, Path shown) {
+        Path path() {
+            return folder.at(name);
+        }
+
+        Spot below(OpenFolder opened, String child) {
+            return new Spot(opened, child, shown.resolve(child));
         }
     }
 
@@ -83,13 +115,14 @@ final class Mirror {
      * @param largest how many bytes all files may have
      * @param floorBytes that stay free on the disk of {@code place}
      */
-    Mirror(Path place, List<Path> folders, Path leftOut, long largest, long floorBytes, BooleanSupplier cancelled) {
-        this.place = place;
+    Mirror(Path place, List<Path> folders, Path leftOut, long largest, long floorBytes, BooleanSupplier cancelled)
+            throws IOException {
+        this.place = place.toRealPath();
         this.folders = folders;
         this.leftOut = leftOut;
         this.largest = largest;
-        this.floorBytes = floorBytes;
         this.cancelled = cancelled;
+        this.room = Room.of(place, floorBytes);
     }
 
     /** The copies, by the folders that they are copies of. */
@@ -101,9 +134,9 @@ final class Mirror {
         return all;
     }
 
-    /** Bytes of all files in the copy. */
+    /** Bytes of all files in the copy, without their holes. */
     long bytes() {
-        return known.values().stream().mapToLong(Entry::size).sum();
+        return known.values().stream().mapToLong(Node::allData).sum();
     }
 
     /**
@@ -111,177 +144,287 @@ final class Mirror {
      *
      * @param written inodes of files that are copied in any case
      * @param mostBytes that may be copied
+     * @param tooLate asked at each file; the pass is given up then
      * @return how many bytes were copied
      * @throws SuspendFailedException {@link FailureReason#STOP_TOO_LONG}, {@link FailureReason#NO_SPACE}, {@link
-     *     FailureReason#UNPACKABLE_FILES}, {@link FailureReason#GOES_ON} when it was cancelled
+     *     FailureReason#UNPACKABLE_FILES}, {@link FailureReason#GOES_ON} when it was cancelled; the copy is of no use then
      */
-    long pass(Set<Long> written, long mostBytes) throws IOException {
-        seen = new HashMap<>();
+    long pass(Set<Long> written, long mostBytes, BooleanSupplier tooLate) throws IOException {
         firstNames = new HashMap<>();
         copiedInodes = new HashSet<>();
         again = written;
+        late = tooLate;
+        lately = FileTime.from(Instant.now().minus(SAME_TIME));
         most = mostBytes;
         copied = 0;
         total = 0;
-        for (int i = 0; i < folders.size(); i++) {
-            Path root = folders.get(i);
-            try {
-                // Links on the way are the host's; from there on none is followed.
-                Path real = root.getParent().toRealPath();
-                try (OpenFolder above = OpenFolder.of(real)) {
-                    String name = root.getFileName().toString();
-                    add(above, name, real.resolve(name), place.resolve(Integer.toString(i)), null);
-                }
-            } catch (NoSuchFileException e) {
-                // Left out.
+        count = 0;
+        Map<String, Node> seen = new HashMap<>();
+        try (OpenFolder copies = OpenFolder.of(place)) {
+            for (int i = 0; i < folders.size(); i++) {
+                Spot copy = new Spot(copies, Integer.toString(i), place.resolve(Integer.toString(i)));
+                keep(addRoot(folders.get(i), copy), copy, seen, known);
             }
-        }
-        List<Path> gone = new ArrayList<>(known.keySet());
-        gone.removeAll(seen.keySet());
-        for (Path each : gone) {
-            StageFolder.delete(each);
         }
         known = seen;
         return copied;
     }
 
-    private void add(OpenFolder folder, String name, Path shown, Path copy, Object device) throws IOException {
-        if (shown.equals(leftOut)) {
-            return;
-        }
-        if (cancelled.getAsBoolean()) {
-            throw new SuspendFailedException(FailureReason.GOES_ON, null);
-        }
-        Path path = folder.at(name);
-        try {
-            Map<String, Object> is = Files.readAttributes(path, ATTRIBUTES, LinkOption.NOFOLLOW_LINKS);
-            Entry now = new Entry(is, changedLately(is));
-            if (now.type() == S_IFSOCK) {
-                return;
-            }
-            require(now, shown, device);
-            Entry before = known.get(copy);
-            if (before != null && before.type() != now.type()) {
-                StageFolder.delete(copy);
-                before = null;
-            }
-            if (now.type() == S_IFDIR) {
-                addFolder(folder, name, shown, copy, now);
-            } else {
-                addFile(path, shown, copy, before, now);
-            }
-        } catch (NoSuchFileException e) {
-            // It was removed meanwhile, which the next pass sees.
-            seen.remove(copy);
+    /** Notes what was added, or removes what was there before. */
+    private static void keep(Node added, Spot copy, Map<String, Node> seen, Map<String, Node> before)
+            throws IOException {
+        if (added != null) {
+            seen.put(copy.name(), added);
+        } else if (before.containsKey(copy.name())) {
+            StageFolder.delete(copy.path());
         }
     }
 
-    private void require(Entry now, Path shown, Object device) {
-        boolean plain = Set.of(S_IFREG, S_IFDIR, S_IFLNK, S_IFIFO).contains(now.type());
-        if (!plain || (device != null && !device.equals(now.is().get("dev")))) {
+    private Node addRoot(Path root, Spot copy) throws IOException {
+        OpenFolder above;
+        Path real;
+        try {
+            // Links on the way are the host's; from there on none is followed.
+            real = root.getParent().toRealPath();
+            above = OpenFolder.of(real);
+        } catch (NoSuchFileException e) {
+            return null;
+        }
+        try (above) {
+            String name = root.getFileName().toString();
+            return add(new Spot(above, name, real.resolve(name)), copy, known.get(copy.name()), null);
+        }
+    }
+
+    /** @return null when nothing is there that is copied */
+    private Node add(Spot from, Spot copy, Node before, Object device) throws IOException {
+        if (from.shown().equals(leftOut)) {
+            return null;
+        }
+        count++;
+        Node was = before;
+        for (int tries = 1; ; tries++) {
+            ask(from.shown());
+            OpenFolder opened = null;
+            try {
+                Map<String, Object> is = Files.readAttributes(from.path(), Traits.ASKED, LinkOption.NOFOLLOW_LINKS);
+                if (Node.type(is) == S_IFSOCK) {
+                    return null;
+                }
+                require(is, from.shown(), device);
+                if (was != null && was.type() != Node.type(is)) {
+                    StageFolder.delete(copy.path());
+                    was = null;
+                }
+                if (Node.type(is) != S_IFDIR) {
+                    return file(from, copy, was, is);
+                }
+                opened = from.folder().child(from.name());
+            } catch (FileSystemException e) {
+                if (!Files.exists(from.path(), LinkOption.NOFOLLOW_LINKS)) {
+                    // It was removed meanwhile.
+                    return null;
+                }
+                if (tries == MOST_TRIES) {
+                    throw e;
+                }
+                StageFolder.delete(copy.path());
+                was = null;
+                continue;
+            }
+            try (OpenFolder folder = opened) {
+                return folder(folder, from, copy, was, device);
+            }
+        }
+    }
+
+    private void require(Map<String, Object> is, Path shown, Object device) {
+        boolean plain = Set.of(S_IFREG, S_IFDIR, S_IFLNK, S_IFIFO).contains(Node.type(is));
+        if (!plain || (device != null && !device.equals(is.get("dev")))) {
             throw new SuspendFailedException(FailureReason.UNPACKABLE_FILES, shown.toString());
         }
-        if (seen.size() >= MOST_FILES) {
+        if (count > MOST_FILES) {
             throw new SuspendFailedException(FailureReason.UNPACKABLE_FILES, "more than " + MOST_FILES + " files");
         }
     }
 
-    private static boolean changedLately(Map<String, Object> is) {
-        FileTime lately = FileTime.from(Instant.now().minus(SAME_TIME));
+    private void ask(Path shown) {
+        if (late.getAsBoolean()) {
+            throw new SuspendFailedException(
+                    FailureReason.STOP_TOO_LONG,
+                    "its files could not be looked through in time: " + count + " up to " + shown);
+        }
+        long now = System.nanoTime();
+        if (asked == 0 || now - asked > ASK_NANOS) {
+            asked = now;
+            if (cancelled.getAsBoolean()) {
+                throw new SuspendFailedException(FailureReason.GOES_ON, null);
+            }
+        }
+    }
+
+    private boolean changedLately(Map<String, Object> is) {
         return lately.compareTo((FileTime) is.get("lastModifiedTime")) < 0
                 || lately.compareTo((FileTime) is.get("ctime")) < 0;
     }
 
-    private void addFolder(OpenFolder above, String name, Path shown, Path copy, Entry now) throws IOException {
-        if (!Files.isDirectory(copy, LinkOption.NOFOLLOW_LINKS)) {
-            Files.createDirectory(copy);
+    private Node folder(OpenFolder opened, Spot from, Spot copy, Node before, Object device) throws IOException {
+        Map<String, Object> is = Files.readAttributes(opened.itself(), Traits.ASKED);
+        require(is, from.shown(), device);
+        boolean same = before != null && before.is().equals(is) && !before.young();
+        Map<String, byte[]> attributes = same ? before.attributes() : Traits.attributes(opened.itself());
+        Map<String, Node> old = before == null ? Map.of() : before.content();
+        Map<String, Node> content = new HashMap<>();
+        if (before == null) {
+            Files.createDirectory(copy.path());
         }
-        seen.put(copy, now);
-        try (OpenFolder folder = above.child(name)) {
-            List<Path> names;
-            try (var content = Files.list(folder.itself())) {
-                names = content.toList();
+        try (OpenFolder copies = copy.folder().child(copy.name())) {
+            Set<String> names = names(opened, from.shown());
+            for (String gone : old.keySet()) {
+                if (!names.contains(gone)) {
+                    StageFolder.delete(copies.at(gone));
+                }
             }
-            for (Path each : names) {
-                String child = each.getFileName().toString();
-                add(
-                        folder,
-                        child,
-                        shown.resolve(child),
-                        copy.resolve(child),
-                        now.is().get("dev"));
+            for (String name : names) {
+                Spot child = copy.below(copies, name);
+                keep(add(from.below(opened, name), child, old.get(name), is.get("dev")), child, content, old);
             }
+        }
+        return new Node(is, changedLately(is), 0, attributes, content);
+    }
+
+    private static Set<String> names(OpenFolder folder, Path shown) throws IOException {
+        Set<String> names = new HashSet<>();
+        try (var content = Files.list(folder.itself())) {
+            for (Path each : (Iterable<Path>) content::iterator) {
+                requireSaid(each.getFileName(), shown);
+                names.add(each.getFileName().toString());
+            }
+        }
+        return names;
+    }
+
+    /** A name of other bytes than this JVM's character set has would be another one, or none, in the copy. */
+    private static void requireSaid(Path name, Path shown) {
+        boolean said;
+        try {
+            said = Path.of(name.toString()).equals(name);
+        } catch (InvalidPathException e) {
+            said = false;
+        }
+        if (!said) {
+            throw new SuspendFailedException(
+                    FailureReason.UNPACKABLE_FILES,
+                    "the name " + name + " in " + shown
+                            + " cannot be said in the character set of the agent's Java; rename it, or start the agent"
+                            + " with LC_ALL=C.UTF-8");
         }
     }
 
-    private void addFile(Path path, Path shown, Path copy, Entry before, Entry now) throws IOException {
-        total += now.size();
+    private Node file(Spot from, Spot copy, Node before, Map<String, Object> is) throws IOException {
+        total += size(is);
         if (total > largest) {
             throw new SuspendFailedException(FailureReason.UNPACKABLE_FILES, "more than " + (largest >> 20) + " MiB");
         }
-        Object inode = now.is().get("ino");
-        Path first = (int) now.is().get("nlink") > 1 ? firstNames.putIfAbsent(inode, copy) : null;
-        boolean same = before != null && before.is().equals(now.is()) && !before.young() && !again.contains(inode);
-        if (first == null ? !same : !same || copiedInodes.contains(inode)) {
-            Files.deleteIfExists(copy);
-            if (first != null) {
-                Files.createLink(copy, first);
-            } else if (now.type() == S_IFIFO) {
+        Object inode = is.get("ino");
+        Spot first = firstNames.get(inode);
+        boolean same = before != null && before.is().equals(is) && !before.young() && !again.contains(inode);
+        if (same && (first == null || !copiedInodes.contains(inode))) {
+            note(inode, is, copy);
+            return before;
+        }
+        Files.deleteIfExists(copy.path());
+        if (first != null) {
+            try (OpenFolder folder = OpenFolder.of(first.shown().getParent())) {
+                Files.createLink(copy.path(), folder.at(first.name()));
+            }
+            return node(is, 0);
+        }
+        copiedInodes.add(inode);
+        Node made = copy(from, copy, is);
+        note(inode, is, copy);
+        return made;
+    }
+
+    private static long size(Map<String, Object> is) {
+        return Node.type(is) == S_IFREG ? (long) is.get("size") : 0;
+    }
+
+    private void note(Object inode, Map<String, Object> is, Spot copy) {
+        if ((int) is.get("nlink") > 1) {
+            firstNames.putIfAbsent(inode, copy);
+        }
+    }
+
+    private Node node(Map<String, Object> is, long data) {
+        return new Node(is, changedLately(is), data, Map.of(), Map.of());
+    }
+
+    private Node copy(Spot from, Spot copy, Map<String, Object> is) throws IOException {
+        switch (Node.type(is)) {
+            case S_IFIFO:
                 // Java's own copying would open it, and wait for its other end.
-                copiedInodes.add(inode);
-                makeFifo(copy, now);
-            } else {
-                copiedInodes.add(inode);
-                requireRoom(now, shown);
-                Files.copy(path, copy, StandardCopyOption.COPY_ATTRIBUTES, LinkOption.NOFOLLOW_LINKS);
+                copy.folder()
+                        .makeFifo(copy.name(), (int) is.get("mode") & 07777, (int) is.get("uid"), (int) is.get("gid"));
+                return node(is, 0);
+            case S_IFLNK:
+                Path target = Files.readSymbolicLink(from.path());
+                requireSaid(target, from.shown());
+                Files.createSymbolicLink(copy.path(), target);
+                for (String owner : List.of("uid", "gid")) {
+                    Files.setAttribute(copy.path(), "unix:" + owner, is.get(owner), LinkOption.NOFOLLOW_LINKS);
+                }
+                return node(is, 0);
+            default:
+                return plain(from, copy, is);
+        }
+    }
+
+    private Node plain(Spot from, Spot copy, Map<String, Object> listed) throws IOException {
+        try (PinnedFile file = PinnedFile.of(from.folder(), from.name())) {
+            Map<String, Object> is = Files.readAttributes(file.itself(), Traits.ASKED);
+            if (!listed.get("ino").equals(is.get("ino")) || Node.type(is) != S_IFREG) {
+                throw new FileSystemException(from.shown().toString(), null, "was replaced while it was copied");
             }
-        }
-        seen.put(copy, now);
-    }
-
-    private static void makeFifo(Path copy, Entry now) throws IOException {
-        try (OpenFolder folder = OpenFolder.of(copy.getParent().toRealPath())) {
-            folder.makeFifo(
-                    copy.getFileName().toString(),
-                    (int) now.is().get("mode") & 07777,
-                    (int) now.is().get("uid"),
-                    (int) now.is().get("gid"));
-        }
-    }
-
-    private void requireRoom(Entry now, Path shown) throws IOException {
-        copied += now.size();
-        unasked += now.size();
-        if (copied > most) {
-            throw new SuspendFailedException(
-                    FailureReason.STOP_TOO_LONG,
-                    "more than " + (most >> 20) + " MiB of files change at a time, such as " + shown);
-        }
-        if (unasked >= ROOM_STEP) {
-            long free = Files.getFileStore(place).getUsableSpace();
-            if (free - now.size() < floorBytes) {
+            List<PinnedFile.Part> parts = file.parts(size(is));
+            long data =
+                    parts.stream().mapToLong(part -> part.to() - part.from()).sum();
+            copied += data;
+            if (copied > most) {
                 throw new SuspendFailedException(
-                        FailureReason.NO_SPACE,
-                        "to copy the stage's files into " + place + ": free are " + (free >> 20) + " MB");
+                        FailureReason.STOP_TOO_LONG,
+                        "more than " + (most >> 20) + " MiB of files change at a time, such as " + from.shown());
             }
-            unasked = 0;
+            if (data >= Room.STEP) {
+                room.require(data);
+            }
+            try (PinnedFile made = PinnedFile.make(copy.folder(), copy.name())) {
+                file.copyTo(made, parts, size(is), piece -> {
+                    ask(from.shown());
+                    room.take(piece);
+                });
+                Traits.give(made.itself(), is, Traits.attributes(file.itself()), from.shown());
+            }
+            return node(is, data);
         }
     }
 
-    /** Gives all copies the times of what they are copies of. After the last pass. */
+    /** Gives the copies of folders what only now stays theirs. After the last pass. */
     void finish() throws IOException {
-        List<Path> deepestFirst = new ArrayList<>(known.keySet());
-        deepestFirst.sort(Comparator.reverseOrder());
-        for (Path copy : deepestFirst) {
-            Entry entry = known.get(copy);
-            if (entry.type() == S_IFDIR) {
-                Files.setAttribute(copy, "unix:uid", entry.is().get("uid"));
-                Files.setAttribute(copy, "unix:gid", entry.is().get("gid"));
-                Files.setAttribute(copy, "unix:mode", (int) entry.is().get("mode") & 07777);
+        try (OpenFolder copies = OpenFolder.of(place)) {
+            for (Map.Entry<String, Node> each : known.entrySet()) {
+                finish(copies, each.getKey(), each.getValue(), place.resolve(each.getKey()));
             }
-            if (entry.type() == S_IFDIR || entry.type() == S_IFREG) {
-                Files.getFileAttributeView(copy, BasicFileAttributeView.class, LinkOption.NOFOLLOW_LINKS)
-                        .setTimes((FileTime) entry.is().get("lastModifiedTime"), null, null);
+        }
+    }
+
+    private static void finish(OpenFolder above, String name, Node node, Path shown) throws IOException {
+        if (node.type() == S_IFDIR) {
+            try (OpenFolder folder = above.child(name)) {
+                for (Map.Entry<String, Node> each : node.content().entrySet()) {
+                    finish(folder, each.getKey(), each.getValue(), shown.resolve(each.getKey()));
+                }
+                Traits.give(folder.itself(), node.is(), node.attributes(), shown);
             }
         }
     }

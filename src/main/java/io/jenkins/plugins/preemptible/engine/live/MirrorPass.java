@@ -24,7 +24,7 @@ final class MirrorPass {
      */
     static MirrorPass begin(Mirror mirror, List<Proc.Stat> processes, long mostBytes) throws IOException {
         Set<Long> written = SharedWrites.inodes(processes);
-        FutureTask<Long> files = new FutureTask<>(() -> mirror.pass(written, mostBytes));
+        FutureTask<Long> files = new FutureTask<>(() -> mirror.pass(written, mostBytes, () -> false));
         Thread thread = new Thread(files, "preemptible-mirror");
         thread.setDaemon(true);
         thread.start();

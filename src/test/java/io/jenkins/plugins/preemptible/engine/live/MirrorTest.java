@@ -9,9 +9,12 @@ import io.jenkins.plugins.preemptible.engine.api.FailureReason;
 import io.jenkins.plugins.preemptible.engine.api.SuspendFailedException;
 import io.jenkins.plugins.preemptible.engine.host.HostTool;
 import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.FileTime;
 import java.time.Instant;
 import java.util.List;
@@ -47,7 +50,7 @@ class MirrorTest {
     }
 
     private void pass() throws IOException {
-        mirror.pass(Set.of(), Long.MAX_VALUE);
+        mirror.pass(Set.of(), Long.MAX_VALUE, () -> false);
     }
 
     @Test
@@ -110,7 +113,8 @@ class MirrorTest {
         pass();
         assertFalse(Files.exists(copy("left")));
         file("large", "y".repeat(1000));
-        SuspendFailedException why = assertThrows(SuspendFailedException.class, () -> mirror.pass(Set.of(), 999));
+        SuspendFailedException why =
+                assertThrows(SuspendFailedException.class, () -> mirror.pass(Set.of(), 999, () -> false));
         assertEquals(FailureReason.STOP_TOO_LONG, why.reason());
         file("larger", "x".repeat(4001));
         assertEquals(
@@ -124,6 +128,117 @@ class MirrorTest {
         Files.setLastModifiedTime(file, LONG_AGO);
         long inode = (long) Files.getAttribute(file, "unix:ino");
         pass();
-        assertEquals(1, mirror.pass(Set.of(inode), Long.MAX_VALUE));
+        assertEquals(1, mirror.pass(Set.of(inode), Long.MAX_VALUE, () -> false));
+    }
+
+    @Test
+    void nothingIsDeletedThroughALinkThatTookAFoldersPlace() throws IOException {
+        Path outside = Files.createDirectories(temp.resolve("outside"));
+        Files.createDirectories(work.resolve("out/sub"));
+        file("out/sub/kept", "precious");
+        file("out/changed", "1");
+        pass();
+        Files.move(work.resolve("out"), outside.resolve("out"));
+        Files.createSymbolicLink(work.resolve("out"), outside.resolve("out"));
+        pass();
+        assertTrue(Files.isSymbolicLink(copy("out")));
+        Files.delete(work.resolve("out"));
+        Files.createDirectory(work.resolve("out"));
+        file("out/changed", "2");
+        pass();
+        mirror.finish();
+        assertEquals("2", Files.readString(copy("out/changed")));
+        assertFalse(Files.exists(copy("out/sub")));
+        assertEquals("precious", Files.readString(outside.resolve("out/sub/kept")));
+        assertEquals("1", Files.readString(outside.resolve("out/changed")));
+    }
+
+    @Test
+    void aFolderThatIsGoneAsAWholeIsRemoved() throws IOException {
+        file("one", "1");
+        pass();
+        Files.move(work, temp.resolve("elsewhere"));
+        Files.createSymbolicLink(work, temp.resolve("elsewhere"));
+        pass();
+        assertTrue(Files.isSymbolicLink(mirror.copies().get(work)));
+        Files.delete(work);
+        pass();
+        assertFalse(Files.exists(mirror.copies().get(work), LinkOption.NOFOLLOW_LINKS));
+        assertEquals("1", Files.readString(temp.resolve("elsewhere/one")));
+    }
+
+    @Test
+    void aNameThatCannotBeSaidRefuses() throws Exception {
+        HostTool.run(10, List.of("bash", "-c", "echo x > $'" + work + "/f\\xff'"));
+        SuspendFailedException why = assertThrows(SuspendFailedException.class, this::pass);
+        assertEquals(FailureReason.UNPACKABLE_FILES, why.reason());
+        assertTrue(why.getMessage().contains("character set"), why.getMessage());
+    }
+
+    @Test
+    void attributesAreThoseOfFilesAndOfFolders() throws IOException {
+        Path folder = Files.createDirectory(work.resolve("folder"));
+        Path file = file("folder/file", "x");
+        for (Path each : List.of(folder, file)) {
+            Files.setAttribute(each, "user:name", ByteBuffer.wrap(new byte[] {7}));
+        }
+        pass();
+        mirror.finish();
+        for (Path each : List.of(copy("folder"), copy("folder/file"))) {
+            assertEquals(Set.of("name"), Files.readAttributes(each, "user:*").keySet());
+        }
+    }
+
+    @Test
+    void holesStayHoles() throws Exception {
+        int size = 64 << 20;
+        Mirror large = new Mirror(
+                Files.createDirectory(temp.resolve("large")),
+                List.of(work),
+                work.resolve("left"),
+                1L << 30,
+                0,
+                () -> false);
+        try (FileChannel channel =
+                FileChannel.open(work.resolve("sparse"), StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE)) {
+            channel.write(ByteBuffer.wrap(new byte[] {1}), 0);
+            channel.write(ByteBuffer.wrap(new byte[] {2}), size / 2);
+            channel.write(ByteBuffer.wrap(new byte[] {3}), size - 100_000);
+        }
+        HostTool.run(
+                10,
+                List.of(
+                        "truncate",
+                        "-s",
+                        Integer.toString(size),
+                        work.resolve("sparse").toString()));
+        large.pass(Set.of(), 1 << 20, () -> false);
+        Path copy = large.copies().get(work).resolve("sparse");
+        assertEquals(-1, Files.mismatch(work.resolve("sparse"), copy));
+        long blocks = Long.parseLong(
+                HostTool.run(10, List.of("stat", "-c", "%b", copy.toString())).firstLine());
+        assertTrue(blocks < 2048, blocks + " blocks");
+    }
+
+    @Test
+    void timesBefore1970AreKept() throws Exception {
+        file("old", "x");
+        Files.createDirectory(work.resolve("older"));
+        for (String each : List.of("old", "older")) {
+            HostTool.run(
+                    10,
+                    List.of(
+                            "touch",
+                            "-d",
+                            "1969-12-31 23:59:58.5 UTC",
+                            work.resolve(each).toString()));
+        }
+        pass();
+        mirror.finish();
+        for (String each : List.of("old", "older")) {
+            assertEquals(
+                    Instant.parse("1969-12-31T23:59:58.5Z"),
+                    Files.getLastModifiedTime(copy(each)).toInstant());
+        }
     }
 }
