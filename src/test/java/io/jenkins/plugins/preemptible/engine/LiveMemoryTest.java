@@ -2,6 +2,7 @@ package io.jenkins.plugins.preemptible.engine;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
@@ -179,6 +180,24 @@ class LiveMemoryTest {
         assertEquals("it was so before", made.wholeWhy());
         Files.delete(said);
         resume("whole");
+        undisturbed();
+    }
+
+    @Test
+    void afterAFailureThatPassesItIsTriedAgain() throws Exception {
+        LiveRequest failing = request("failing")
+                .asking(
+                        stage -> {
+                            ProcessHandle.current()
+                                    .children()
+                                    .filter(each ->
+                                            each.info().command().orElse("").contains("perl"))
+                                    .forEach(ProcessHandle::destroyForcibly);
+                            return Optional.empty();
+                        },
+                        List.of());
+        assertNotNull(bench.engine.checkpoint(id, failing).wholeWhy());
+        assertNull(bench.engine.checkpoint(id, request("next")).wholeWhy());
         undisturbed();
     }
 

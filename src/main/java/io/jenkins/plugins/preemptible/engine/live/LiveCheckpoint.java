@@ -167,8 +167,10 @@ public final class LiveCheckpoint {
                     taken.complete();
                     return taken;
                 } catch (NoCopyException e) {
-                    // It does not pass: the next checkpoint does not try.
-                    Files.writeString(folder.wholeDump(), e.getMessage());
+                    if (e.isLasting()) {
+                        // The next checkpoint does not try.
+                        Files.writeString(folder.wholeDump(), e.getMessage());
+                    }
                     StageFolder.delete(new StageFolder(scratch).images());
                     obstacle = Optional.of(e.getMessage());
                     LOG.log(Level.INFO, e, () -> id + " stands still until its memory is written: " + e.getMessage());

@@ -92,7 +92,7 @@ public final class StageFolder {
         return path.resolve("live");
     }
 
-    /** There when the stage's memory cannot be copied for a checkpoint while it runs; it says why. */
+    /** There when the stage's memory can never be copied for a checkpoint while it runs; it says why. */
     public Path wholeDump() {
         return path.resolve("whole-dump");
     }

@@ -134,7 +134,7 @@ public final class LazyPages {
             try {
                 got = memory.read(piece, address + done);
             } catch (IOException e) {
-                throw new NoCopyException("a part of its memory is not passed on to children", e);
+                throw NoCopyException.lasting("a part of its memory is not passed on to children", e);
             }
             if (got <= 0) {
                 throw new NoCopyException("a copy of its memory has ended", null);

@@ -109,7 +109,7 @@ public final class MemoryCopies implements AutoCloseable {
         // File names may be in any character set.
         try (var lines = Files.lines(Path.of("/proc/" + copy + "/smaps"), StandardCharsets.ISO_8859_1)) {
             if (lines.anyMatch(line -> line.startsWith("VmFlags:") && (line + " ").contains(" wf "))) {
-                throw new NoCopyException("a part of its memory is empty in children", null);
+                throw NoCopyException.lasting("a part of its memory is empty in children", null);
             }
         }
     }
@@ -139,8 +139,12 @@ public final class MemoryCopies implements AutoCloseable {
     }
 
     private void say(String word) throws IOException {
-        words.write((word + "\n").getBytes(StandardCharsets.US_ASCII));
-        words.flush();
+        try {
+            words.write((word + "\n").getBytes(StandardCharsets.US_ASCII));
+            words.flush();
+        } catch (IOException e) {
+            throw new NoCopyException("what makes the copies has ended", e);
+        }
     }
 
     /** Returns when no copy is left. */

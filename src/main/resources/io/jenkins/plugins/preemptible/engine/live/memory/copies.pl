@@ -9,6 +9,7 @@
 # Each task is stopped by ptrace(2) before the freezer lets go of it, so nothing runs in between. A process that is copied
 # forks a child that closes all files and forks again, sharing its memory; the first child ends and is collected within the
 # process, so the copy belongs to the stage's init. No signal tells of either, and no other memory or file is touched.
+# A SIGSTOP cannot be held back: one that comes meanwhile is sent again at the end.
 # A copy is killed by the kernel when this process ends.
 use strict;
 use warnings;
@@ -21,12 +22,14 @@ use constant {
 # Options and events of ptrace(2).
 use constant { SYSGOOD => 1, TRACECLONE => 8, EXITKILL => 0x100000, EVENT_CLONE => 3, EVENT_STOP => 128 };
 use constant { NR_PTRACE => 101, NR_WAIT4 => 61, NR_CLONE => 56, NR_EXIT_GROUP => 231, NR_CLOSE_RANGE => 436 };
-use constant { WNOHANG => 1, WALL => 0x40000000, TRAP => 5 };
+use constant { WNOHANG => 1, WALL => 0x40000000, TRAP => 5, SIGCONT => 18, SIGSTOP => 19 };
+# A result of a system call that a signal has interrupted, and that the kernel would begin anew.
+use constant { ERESTARTNOINTR => -513, MOST_TRIES => 10 };
 # Of struct user_regs_struct.
 use constant { R10 => 7, R9 => 8, R8 => 9, RAX => 10, RDX => 12, RSI => 13, RDI => 14, ORIG_RAX => 15, RIP => 16, CS => 17, RSP => 19 };
 
 my ($freezer, $thawed) = @ARGV;
-my (%stopped, %copies);
+my (%stopped, %copies, %kept);
 
 sub ptrace {
     # The last one itself, not a copy of it: the kernel may write there.
@@ -69,6 +72,17 @@ sub set_registers {
     ptrace(SETREGS, $pid, 0, $raw) == 0 or die "the registers of $pid: $!\n";
 }
 
+# Lets a task run to its next stop. One for a SIGSTOP, or one that tells of a SIGCONT, is passed by.
+sub run {
+    my ($pid) = @_;
+    while (1) {
+        ptrace(SYSCALL, $pid, 0, 0) == 0 or die "process $pid: $!\n";
+        my $is = stop($pid);
+        return $is if $is != SIGSTOP && $is != (TRAP | EVENT_STOP << 8);
+        $kept{$pid} = 1 if $is == SIGSTOP;
+    }
+}
+
 # Lets a stopped task make one system call, and returns its result and the child that it made, as its number here.
 sub call {
     my ($pid, $instruction, $template, $number, @arguments) = @_;
@@ -80,21 +94,22 @@ sub call {
     $registers[RSP] = 0;
     push @arguments, 0 while @arguments < 6;
     @registers[RDI, RSI, RDX, R10, R8, R9] = @arguments;
-    set_registers($pid, @registers);
-    ptrace(SYSCALL, $pid, 0, 0) == 0 or die "process $pid: $!\n";
-    stop_at($pid, TRAP | 0x80);
-    ptrace(SYSCALL, $pid, 0, 0) == 0 or die "process $pid: $!\n";
-    my $child = 0;
-    my $is = stop($pid);
-    if ($is == (TRAP | EVENT_CLONE << 8)) {
-        my $message = pack('Q', 0);
-        ptrace(GETEVENTMSG, $pid, 0, $message) == 0 or die "process $pid: $!\n";
-        $child = unpack('Q', $message);
-        ptrace(SYSCALL, $pid, 0, 0) == 0 or die "process $pid: $!\n";
-        $is = stop($pid);
+    for (my $tries = 1; ; $tries++) {
+        set_registers($pid, @registers);
+        my $is = run($pid);
+        die sprintf("process %d stopped for %x before a call\n", $pid, $is) if $is != (TRAP | 0x80);
+        my $child = 0;
+        $is = run($pid);
+        if ($is == (TRAP | EVENT_CLONE << 8)) {
+            my $message = pack('Q', 0);
+            ptrace(GETEVENTMSG, $pid, 0, $message) == 0 or die "process $pid: $!\n";
+            $child = unpack('Q', $message);
+            $is = run($pid);
+        }
+        die sprintf("process %d stopped for %x in a call\n", $pid, $is) if $is != (TRAP | 0x80);
+        my $result = (registers($pid))[RAX];
+        return ($result, $child) if $result != ERESTARTNOINTR || $tries == MOST_TRIES;
     }
-    die sprintf("process %d stopped for %x in a call\n", $pid, $is) if $is != (TRAP | 0x80);
-    return ((registers($pid))[RAX], $child);
 }
 
 sub memory {
@@ -208,7 +223,18 @@ sub copy_all {
     return join ' ', map { $_ . '=' . copy($_) } @$big;
 }
 
+# Whether a SIGCONT waits for a process, which takes an earlier SIGSTOP back.
+sub continued {
+    my ($pid) = @_;
+    open(my $status, '<', "/proc/$pid/status") or return 1;
+    return scalar grep { /^(?:SigPnd|ShdPnd):\s*([0-9a-f]+)/ && hex($1) >> (SIGCONT - 1) & 1 } <$status>;
+}
+
 sub let_go {
+    for my $pid (grep { $stopped{$_} && !continued($_) } keys %kept) {
+        kill SIGSTOP, $pid;
+    }
+    %kept = ();
     ptrace(DETACH, $_, 0, 0) for keys %stopped;
     %stopped = ();
 }
