@@ -25,6 +25,7 @@ import io.jenkins.plugins.preemptible.engine.live.LiveRequest;
 import io.jenkins.plugins.preemptible.engine.move.Luggage;
 import java.io.File;
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -65,6 +66,31 @@ class LiveCheckpointTest {
             "    if i % 1000 == 0:",
             "        log.write('line %d\\n' % (i // 1000))",
             "        time.sleep(0.001)");
+
+    /**
+     * A page of a mapped file is dirty when the file is copied, is written to again without a new time, and the file is not
+     * mapped any more soon after.
+     */
+    private static final String MAPS_FOR_A_TIME = String.join(
+            "\n",
+            "import mmap, os, sys, time",
+            "copy = sys.argv[1] + '/files/0/map'",
+            "size = 1 << 20",
+            "open('map', 'wb').write(bytes(size))",
+            "os.utime('map', (time.time() - 100,) * 2)",
+            "file = os.open('map', os.O_RDWR)",
+            "m = mmap.mmap(file, size)",
+            "os.close(file)",
+            "m[0:3] = b'old'",
+            "open('large', 'wb').write(os.urandom(200 << 20))",
+            "time.sleep(2.5)",
+            "log = open('log', 'w', buffering=1)",
+            "for i in range(10): log.write('line\\n')",
+            "while not os.path.exists(copy) or os.path.getsize(copy) < size: time.sleep(0.001)",
+            "m[0:3] = b'new'",
+            "m.close()",
+            "open('closed', 'w').close()",
+            "while True: time.sleep(1)");
 
     private StageBench bench;
     private Path workspace;
@@ -160,9 +186,12 @@ class LiveCheckpointTest {
         }
     }
 
+    private Path home() {
+        return bench.folder.resolve("home/stages/" + id);
+    }
+
     private void nothingIsLeft(String name) {
-        Path home = bench.folder.resolve("home/stages/" + id);
-        assertFalse(Files.exists(home.resolve("live")), "copies of files");
+        assertFalse(Files.exists(home().resolve("live")), "copies of files");
         assertFalse(Files.exists(request(name).archive()));
         assertFalse(Files.exists(request(name).luggage()));
         assertEquals(State.RUNNING, bench.engine.status(id).state());
@@ -233,6 +262,23 @@ class LiveCheckpointTest {
         resume("mapped");
         growsBy(20);
         wholeLog();
+    }
+
+    @Test
+    void aFileThatIsNotMappedAnyMoreIsOfThatMoment() throws Exception {
+        Optional<Path> python = HostTool.find("python3");
+        assumeTrue(python.isPresent(), "python3 is needed");
+        Path program = Files.writeString(bench.folder.resolve("maps.py"), MAPS_FOR_A_TIME);
+        run(python.get().toString(), program.toString(), home().resolve("live").toString());
+        take("mapped");
+        Files.move(workspace, bench.folder.resolve("before"));
+        LiveRequest made = request("mapped");
+        Luggage.unpack(id, made.folders(), made.luggage(), bench.key, bench.folder.resolve("unpacked"));
+        assertTrue(Files.exists(workspace.resolve("closed")), "the stage was not frozen too early");
+        assertEquals(
+                "new",
+                Files.readString(workspace.resolve("map"), StandardCharsets.ISO_8859_1)
+                        .substring(0, 3));
     }
 
     @Test

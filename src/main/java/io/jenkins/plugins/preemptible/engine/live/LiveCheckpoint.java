@@ -63,6 +63,7 @@ public final class LiveCheckpoint {
     private final StageId id;
     private final LiveRequest request;
     private final StageFolder folder;
+    private final SharedWrites shared = new SharedWrites();
     private String wholeWhy;
 
     public LiveCheckpoint(Stages stages, StageId id, LiveRequest request) {
@@ -110,14 +111,15 @@ public final class LiveCheckpoint {
             Path place = Files.createDirectory(folder.live().resolve("files"));
             Mirror mirror = new Mirror(
                     place, request.folders(), stages.home(), request.mostFileBytes(), request.floorBytes(), this::over);
-            idle(() -> prepare(mirror));
+            idle(() -> prepare(mirror, record));
             long memory = memory(record);
             requireRoom(memory);
             scratch = stages.incoming().folder(memory);
+            Standstill.Prepared prepared = new Standstill.Prepared(mirror, shared, scratch, null);
             Standstill.Taken taken;
             try (StageFolder.Held lock = stages.lock(id)) {
                 Files.write(folder.standing(), new byte[0]);
-                taken = stand(record.withOptions(seen.options()), criu, mirror, scratch);
+                taken = stand(record.withOptions(seen.options()), criu, prepared);
             } finally {
                 Files.deleteIfExists(folder.standing());
             }
@@ -152,7 +154,7 @@ public final class LiveCheckpoint {
     }
 
     /** Its memory is copied by copies of its processes, where there is much of it and they can be copied. */
-    private Standstill.Taken stand(StageJson record, Criu criu, Mirror mirror, Path scratch)
+    private Standstill.Taken stand(StageJson record, Criu criu, Standstill.Prepared prepared)
             throws IOException, CriuException {
         List<Proc.Stat> tree = Proc.tree(record.init().pid());
         if (CopyPlan.isWorthIt(tree)) {
@@ -163,22 +165,22 @@ public final class LiveCheckpoint {
                 Freezer freezer = Stages.freezer(record).orElseThrow();
                 try (MemoryCopies copies = MemoryCopies.start(ThawGuard.file(freezer), ThawGuard.word(freezer))) {
                     Standstill.Taken taken =
-                            new Standstill(stages, record, criu, request, mirror, scratch, copies).take(running());
-                    taken.complete();
+                            new Standstill(stages, record, criu, request, prepared, copies).take(running());
+                    taken.complete(prepared.room());
                     return taken;
                 } catch (NoCopyException e) {
                     if (e.isLasting()) {
                         // The next checkpoint does not try.
                         Files.writeString(folder.wholeDump(), e.getMessage());
                     }
-                    StageFolder.delete(new StageFolder(scratch).images());
+                    StageFolder.delete(new StageFolder(prepared.scratch()).images());
                     obstacle = Optional.of(e.getMessage());
                     LOG.log(Level.INFO, e, () -> id + " stands still until its memory is written: " + e.getMessage());
                 }
             }
             wholeWhy = obstacle.get();
         }
-        return new Standstill(stages, record, criu, request, mirror, scratch, null).take(running());
+        return new Standstill(stages, record, criu, request, prepared, null).take(running());
     }
 
     private StageJson running() {
@@ -224,9 +226,10 @@ public final class LiveCheckpoint {
         }
     }
 
-    private Void prepare(Mirror mirror) throws IOException {
+    private Void prepare(Mirror mirror, StageJson record) throws IOException {
         long last = Long.MAX_VALUE;
         for (int pass = 0; pass < MOST_PASSES; pass++) {
+            shared.add(Proc.tree(record.init().pid()));
             long copied = mirror.pass(Set.of(), Long.MAX_VALUE, () -> false);
             if (copied < LITTLE || copied > last / 2) {
                 return null;

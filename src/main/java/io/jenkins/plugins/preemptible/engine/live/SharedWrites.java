@@ -1,5 +1,6 @@
 package io.jenkins.plugins.preemptible.engine.live;
 
+import io.jenkins.plugins.preemptible.engine.host.HostProcess;
 import io.jenkins.plugins.preemptible.engine.host.Proc;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
@@ -10,7 +11,16 @@ import java.util.List;
 import java.util.Set;
 
 /**
- * The files that processes map as writable, shared memory: they change without a new time. Source: proc_pid_maps(5).
+ * The files that processes map as writable, shared memory.
+ *
+ * <ol>
+ *   <li>The first write to a page of such a file gives it a new time, further ones to the same page do not. So a copy of it
+ *       may be older than its time says, from when it is mapped on.
+ *   <li>All that were found stay: a file that is not mapped any more may have been written to since it was copied.
+ *   <li>One that is mapped after {@link #add} has a time since then.
+ * </ol>
+ *
+ * For one thread at a time. Source: proc_pid_maps(5).
  */
 final class SharedWrites {
 
@@ -18,16 +28,12 @@ final class SharedWrites {
     private static final int INODE = 4;
     private static final int FIELDS = 6;
 
-    private SharedWrites() {}
+    private final Set<Long> inodes = new HashSet<>();
 
-    /** Their inodes, on whatever file system. */
-    static Set<Long> inodes(List<Proc.Stat> tree) throws IOException {
-        Set<Long> inodes = new HashSet<>();
+    /** Adds what these processes map now; those that have ended meanwhile map nothing. */
+    void add(List<Proc.Stat> tree) throws IOException {
         for (Proc.Stat process : tree) {
-            Path maps = Path.of("/proc/" + process.pid() + "/maps");
-            // File names may be in any character set.
-            String text = process.zombie() ? "" : new String(Files.readAllBytes(maps), StandardCharsets.ISO_8859_1);
-            text.lines().forEach(line -> {
+            maps(process).lines().forEach(line -> {
                 String[] fields = line.split(" +", FIELDS);
                 if (fields.length > INODE
                         && fields[PERMISSIONS].startsWith("w", 1)
@@ -37,6 +43,26 @@ final class SharedWrites {
             });
         }
         inodes.remove(0L);
-        return inodes;
+    }
+
+    private static String maps(Proc.Stat process) throws IOException {
+        if (process.zombie()) {
+            return "";
+        }
+        try {
+            // File names may be in any character set.
+            return new String(
+                    Files.readAllBytes(Path.of("/proc/" + process.pid() + "/maps")), StandardCharsets.ISO_8859_1);
+        } catch (IOException e) {
+            if (HostProcess.of(process.pid()).isEmpty()) {
+                return "";
+            }
+            throw e;
+        }
+    }
+
+    /** Their inodes, on whatever file system. */
+    Set<Long> inodes() {
+        return Set.copyOf(inodes);
     }
 }

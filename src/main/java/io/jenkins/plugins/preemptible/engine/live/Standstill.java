@@ -30,12 +30,15 @@ import io.jenkins.plugins.preemptible.engine.suspend.FrozenTree;
 import io.jenkins.plugins.preemptible.engine.suspend.SuspendAttempt;
 import java.io.IOException;
 import java.nio.file.Files;
+import java.nio.file.LinkOption;
 import java.nio.file.Path;
+import java.nio.file.attribute.BasicFileAttributes;
 import java.time.Duration;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.function.LongConsumer;
 
 /**
  * The moment of a checkpoint in which the stage stands still.
@@ -57,31 +60,39 @@ final class Standstill {
     private final StageJson record;
     private final Criu criu;
     private final LiveRequest request;
-    private final Mirror mirror;
-    private final Path scratch;
+    private final Prepared prepared;
     private final MemoryCopies copies;
+    /** Null until the files are copied. */
+    private volatile MirrorPass files;
     /** On the monotonic clock; 0 while the stage runs. */
     private volatile long stopEnd;
 
     /**
-     * @param record of the running stage, with the options of its preflight
+     * What was made while the stage ran.
+     *
+     * @param mirror a copy of its files, nearly up to date
+     * @param shared files that are copied again
      * @param scratch a new folder for CRIU's files, in memory where there is room
+     * @param room of the disk that the folder is on; null when it is in memory
+     */
+    record Prepared(Mirror mirror, SharedWrites shared, Path scratch, Room room) {
+
+        boolean isLow() {
+            return room != null && room.isLow();
+        }
+    }
+
+    /**
+     * @param record of the running stage, with the options of its preflight
      * @param copies null when CRIU writes all memory
      */
     Standstill(
-            Stages stages,
-            StageJson record,
-            Criu criu,
-            LiveRequest request,
-            Mirror mirror,
-            Path scratch,
-            MemoryCopies copies) {
+            Stages stages, StageJson record, Criu criu, LiveRequest request, Prepared prepared, MemoryCopies copies) {
         this.stages = stages;
         this.record = record;
         this.criu = criu;
         this.request = request;
-        this.mirror = mirror;
-        this.scratch = scratch;
+        this.prepared = prepared;
         this.copies = copies;
     }
 
@@ -101,11 +112,16 @@ final class Standstill {
             Map<Path, Long> sizes,
             Map<Integer, Long> memory) {
 
-        /** Reads the memory that is missing yet, while the stage runs. */
-        void complete() throws IOException {
+        /**
+         * Reads the memory that is missing yet, while the stage runs.
+         *
+         * @param room of the disk that it is written to; null when that is memory
+         */
+        void complete(Room room) throws IOException {
+            LongConsumer toll = room == null ? bytes -> {} : room::take;
             for (Map.Entry<Integer, Long> each : memory.entrySet()) {
                 MemoryCopies.refuseWiped(each.getValue());
-                LazyPages.fill(images, each.getKey(), each.getValue());
+                LazyPages.fill(images, each.getKey(), each.getValue(), toll);
             }
         }
     }
@@ -120,7 +136,7 @@ final class Standstill {
         }
         Freezer freezer = Stages.freezer(record).orElseThrow();
         FrozenTree tree = new FrozenTree(StageId.parse(record.id()), freezer, record.init());
-        StageFolder dumped = new StageFolder(scratch);
+        StageFolder dumped = new StageFolder(prepared.scratch());
         Files.createDirectory(dumped.images());
         try (ThawGuard guard = ThawGuard.of(freezer);
                 BegunDump dump = begin(dumped, freezer, guard)) {
@@ -129,13 +145,7 @@ final class Standstill {
             try {
                 List<Proc.Stat> processes = tree.freeze();
                 refuse(processes);
-                MirrorPass files = MirrorPass.begin(mirror, processes, request.mostBytes());
-                try {
-                    finish(dump);
-                } finally {
-                    files.join();
-                }
-                long copied = files.copiedBytes();
+                long copied = copyFiles(dump, processes);
                 ImageManifest manifest = describe(dumped.images(), processes);
                 Map<Path, Long> sizes = sizes();
                 Map<Integer, Long> memory = memory(dumped.images(), processes);
@@ -154,13 +164,30 @@ final class Standstill {
         }
     }
 
+    /** While CRIU works; returns how many bytes were copied. */
+    private long copyFiles(BegunDump dump, List<Proc.Stat> processes) throws IOException, CriuException {
+        prepared.shared().add(processes);
+        files = MirrorPass.begin(prepared.mirror(), prepared.shared().inodes(), request.mostBytes(), this::tooLong);
+        boolean dumped = false;
+        try {
+            finish(dump);
+            dumped = true;
+        } finally {
+            if (!dumped) {
+                files.giveUp();
+            }
+            files.join();
+        }
+        return files.copiedBytes();
+    }
+
     /** With copies: the stage runs afterwards. */
     private Map<Integer, Long> memory(Path images, List<Proc.Stat> processes) throws IOException {
         Map<Integer, Long> memory = new HashMap<>();
         if (copies != null) {
             CopyPlan plan = CopyPlan.of(processes);
             for (long each : plan.others()) {
-                LazyPages.fill(images, Proc.innerPid(each), each);
+                LazyPages.fill(images, Proc.innerPid(each), each, bytes -> {});
             }
             // Before they run: one may end at once.
             Map<Long, Integer> inner = new HashMap<>();
@@ -193,6 +220,8 @@ final class Standstill {
             @Override
             public boolean cancelled() {
                 return tooLong()
+                        || (files != null && files.failed())
+                        || prepared.isLow()
                         || folder.thawAsked()
                         || folder.read().map(r -> r.state() == State.KILLED).orElse(true);
             }
@@ -210,6 +239,15 @@ final class Standstill {
         try {
             dump.finish();
         } catch (CriuException e) {
+            if (e.reason() == FailureReason.GOES_ON && files.failed()) {
+                // Why is said there.
+                files.copiedBytes();
+            }
+            if (e.reason() == FailureReason.GOES_ON
+                    && prepared.room() != null
+                    && prepared.room().wasLow()) {
+                throw prepared.room().refusal(0);
+            }
             if (e.reason() == FailureReason.GOES_ON && tooLong()) {
                 throw new SuspendFailedException(
                         FailureReason.STOP_TOO_LONG,
@@ -249,7 +287,11 @@ final class Standstill {
         Map<Path, Long> sizes = new HashMap<>();
         for (Path each : request.sized()) {
             try {
-                sizes.put(each, Files.size(each));
+                BasicFileAttributes is =
+                        Files.readAttributes(each, BasicFileAttributes.class, LinkOption.NOFOLLOW_LINKS);
+                if (is.isRegularFile()) {
+                    sizes.put(each, is.size());
+                }
             } catch (IOException e) {
                 // It does not exist.
             }

@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.jenkins.plugins.preemptible.engine.api.FailureReason;
 import io.jenkins.plugins.preemptible.engine.api.SuspendFailedException;
 import io.jenkins.plugins.preemptible.engine.host.HostTool;
+import io.jenkins.plugins.preemptible.engine.image.preserved.OpenFolder;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
@@ -240,5 +241,44 @@ class MirrorTest {
                     Instant.parse("1969-12-31T23:59:58.5Z"),
                     Files.getLastModifiedTime(copy(each)).toInstant());
         }
+    }
+
+    @Test
+    void itIsGivenUpWhenItIsTooLate() throws IOException {
+        file("one", "1");
+        file("two", "2");
+        int[] asked = {0};
+        SuspendFailedException why = assertThrows(
+                SuspendFailedException.class, () -> mirror.pass(Set.of(), Long.MAX_VALUE, () -> ++asked[0] > 2));
+        assertEquals(FailureReason.STOP_TOO_LONG, why.reason());
+    }
+
+    @Test
+    void aFileThatGrowsIsCopiedAsFarAsItWas() throws IOException {
+        Path grows = file("grows", "x".repeat(1000));
+        Path copy = Files.createDirectory(temp.resolve("copies"));
+        try (OpenFolder from = OpenFolder.of(work.toRealPath());
+                OpenFolder to = OpenFolder.of(copy.toRealPath());
+                PinnedFile file = PinnedFile.of(from, "grows");
+                PinnedFile made = PinnedFile.make(to, "grows")) {
+            Files.writeString(grows, "y".repeat(5000));
+            file.copyTo(made, file.parts(1000), 1000, bytes -> {});
+        }
+        assertEquals("y".repeat(1000), Files.readString(copy.resolve("grows")));
+    }
+
+    @Test
+    void theFloorIsLookedAtWhileItIsWritten() throws IOException {
+        mirror = new Mirror(
+                Files.createDirectory(temp.resolve("floor")),
+                List.of(work),
+                work.resolve("left"),
+                1L << 30,
+                Long.MAX_VALUE,
+                () -> false);
+        file("one", "1");
+        SuspendFailedException why = assertThrows(SuspendFailedException.class, this::pass);
+        assertEquals(FailureReason.NO_SPACE, why.reason());
+        assertTrue(why.getMessage().contains("this agent's disk"), why.getMessage());
     }
 }

@@ -15,6 +15,7 @@ import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.LongConsumer;
 
 /**
  * Puts memory that CRIU left out into its image.
@@ -41,10 +42,11 @@ public final class LazyPages {
      * @param images CRIU's files
      * @param process its id within the stage, by which CRIU names its files; without effect when it has no pagemap
      * @param from id on this host of a process that holds its memory
+     * @param toll is told how much is written next
      * @return bytes that were read from there
      * @throws NoCopyException when that memory is not there
      */
-    public static long fill(Path images, int process, long from) throws IOException {
+    public static long fill(Path images, int process, long from, LongConsumer toll) throws IOException {
         Path file = images.resolve("pagemap-" + process + ".img");
         if (!Files.exists(file)) {
             return 0;
@@ -58,7 +60,7 @@ public final class LazyPages {
         Path whole = temporary(images);
         Path map = temporary(images);
         try {
-            long read = copy(entries, pages, from, whole);
+            long read = copy(entries, pages, from, whole, toll);
             List<UnknownFieldSet> present = new ArrayList<>(List.of(entries.get(0)));
             entries.stream().skip(1).map(LazyPages::present).forEach(present::add);
             Files.write(map, pagemap.withEntries(present).bytes());
@@ -94,7 +96,8 @@ public final class LazyPages {
                 : entry;
     }
 
-    private static long copy(List<UnknownFieldSet> entries, Path pages, long from, Path whole) throws IOException {
+    private static long copy(List<UnknownFieldSet> entries, Path pages, long from, Path whole, LongConsumer toll)
+            throws IOException {
         long read = 0;
         ByteBuffer piece = ByteBuffer.allocateDirect(PIECE);
         try (FileChannel dumped = FileChannel.open(pages, StandardOpenOption.READ);
@@ -102,6 +105,9 @@ public final class LazyPages {
                 FileChannel to = FileChannel.open(whole, StandardOpenOption.WRITE)) {
             for (UnknownFieldSet entry : entries.subList(1, entries.size())) {
                 long count = ImageFile.number(entry, entry.hasField(Pagemap.PAGES) ? Pagemap.PAGES : Pagemap.PAGES_32);
+                if (isLeftOut(entry) || (ImageFile.number(entry, Pagemap.FLAGS) & Pagemap.PRESENT) != 0) {
+                    toll.accept(count * PAGE);
+                }
                 if (isLeftOut(entry)) {
                     read += memory(memory, ImageFile.number(entry, Pagemap.ADDRESS), count * PAGE, piece, to);
                 } else if ((ImageFile.number(entry, Pagemap.FLAGS) & Pagemap.PRESENT) != 0) {
