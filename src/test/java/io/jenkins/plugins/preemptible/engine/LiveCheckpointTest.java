@@ -282,6 +282,29 @@ class LiveCheckpointTest {
     }
 
     @Test
+    void itHasRoomForBothArchivesBeforeItStandsStill() throws Exception {
+        byte[] large = new byte[200 << 20];
+        new Random(2).nextBytes(large);
+        Files.write(workspace.resolve("large"), large);
+        run("/bin/sh", "-c", COUNTS);
+        long free = Files.getFileStore(bench.folder).getUsableSpace();
+        boolean[] stood = {false};
+        LiveRequest narrow = request("narrow")
+                .within(SOON, 1L << 30, free - (300L << 20))
+                .asking(
+                        stage -> {
+                            stood[0] = true;
+                            return Optional.empty();
+                        },
+                        List.of());
+        EngineException why = assertThrows(EngineException.class, () -> bench.engine.checkpoint(id, narrow));
+        assertEquals(FailureReason.NO_SPACE, why.reason(), why.getMessage());
+        assertTrue(why.getMessage().contains("this agent's disk"), why.getMessage());
+        assertFalse(stood[0], "it stood still in vain");
+        nothingIsLeft("narrow");
+    }
+
+    @Test
     void aRefusalLeavesItRunning() throws Exception {
         run("/bin/sh", "-c", COUNTS);
         LiveRequest plain = request("refused");

@@ -13,12 +13,14 @@ import io.jenkins.plugins.preemptible.engine.freeze.FreezerKind;
 import io.jenkins.plugins.preemptible.engine.home.Stages;
 import io.jenkins.plugins.preemptible.engine.host.HostProcess;
 import io.jenkins.plugins.preemptible.engine.host.Proc;
+import io.jenkins.plugins.preemptible.engine.image.ImageException;
 import io.jenkins.plugins.preemptible.engine.image.WriteRequest;
 import io.jenkins.plugins.preemptible.engine.image.archive.ImageArchive;
 import io.jenkins.plugins.preemptible.engine.live.memory.CopyPlan;
 import io.jenkins.plugins.preemptible.engine.live.memory.MemoryCopies;
 import io.jenkins.plugins.preemptible.engine.live.memory.NoCopyException;
 import io.jenkins.plugins.preemptible.engine.move.Luggage;
+import io.jenkins.plugins.preemptible.engine.move.MoveRefusedException;
 import io.jenkins.plugins.preemptible.engine.preflight.Obstacle;
 import io.jenkins.plugins.preemptible.engine.preflight.PreflightReport;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
@@ -113,9 +115,9 @@ public final class LiveCheckpoint {
                     place, request.folders(), stages.home(), request.mostFileBytes(), request.floorBytes(), this::over);
             idle(() -> prepare(mirror, record));
             long memory = memory(record);
-            requireRoom(memory);
             scratch = stages.incoming().folder(memory);
-            Standstill.Prepared prepared = new Standstill.Prepared(mirror, shared, scratch, null);
+            Standstill.Prepared prepared =
+                    new Standstill.Prepared(mirror, shared, scratch, requireRoom(memory, mirror.bytes(), scratch));
             Standstill.Taken taken;
             try (StageFolder.Held lock = stages.lock(id)) {
                 Files.write(folder.standing(), new byte[0]);
@@ -216,14 +218,37 @@ public final class LiveCheckpoint {
                 .sum();
     }
 
-    /** For the image, and for both archives at their worst. */
-    private void requireRoom(long memory) throws IOException {
-        long free = Files.getFileStore(folder.live()).getUsableSpace();
-        if (free - memory < request.floorBytes()) {
-            throw new SuspendFailedException(
-                    FailureReason.NO_SPACE,
-                    folder.live() + ": the image may take " + (memory >> 20) + " MB, free are " + (free >> 20) + " MB");
+    private record Need(Room room, long bytes) {}
+
+    /**
+     * For CRIU's files and for both archives, at their worst: whole ones that cannot be compressed. The copy of the files is
+     * there already.
+     *
+     * @return of the disk that CRIU's files are on; null when they are in memory
+     */
+    private Room requireRoom(long memory, long files, Path scratch) throws IOException {
+        Room image = room(scratch);
+        boolean onDisk = image.shares(room(folder.live()));
+        List<Need> needs = List.of(
+                new Need(room(parent(request.archive())), memory),
+                new Need(room(parent(request.luggage())), files),
+                new Need(image, onDisk ? memory : 0));
+        for (Need each : onDisk ? needs : needs.subList(0, 2)) {
+            each.room()
+                    .require(needs.stream()
+                            .filter(other -> other.room().shares(each.room()))
+                            .mapToLong(Need::bytes)
+                            .sum());
         }
+        return onDisk ? image : null;
+    }
+
+    private Room room(Path at) throws IOException {
+        return Room.of(at, request.floorBytes());
+    }
+
+    private static Path parent(Path archive) {
+        return archive.toAbsolutePath().getParent();
     }
 
     private Void prepare(Mirror mirror, StageJson record) throws IOException {
@@ -250,38 +275,65 @@ public final class LiveCheckpoint {
 
     private LiveImage seal(Standstill.Taken taken, Mirror mirror) throws IOException {
         long begun = System.nanoTime();
-        Path images = taken.images();
+        Room room = room(parent(request.archive()));
         return idle(() -> {
-            ImageFixups.apply(images);
-            CheckpointIndexes indexes = CheckpointIndexes.of(folder, request);
-            ImageArchive.Written image =
-                    ImageArchive.write(WriteRequest.of(images, request.archive(), request.key(), taken.manifest())
-                            .apart(indexes.image(), indexes.imageBase())
-                            .unless(this::over));
-            mirror.finish();
-            Luggage.Packed files = Luggage.pack(
-                    id,
-                    request.folders(),
-                    mirror.copies(),
-                    request.luggage(),
-                    request.key(),
-                    write -> write.apart(indexes.files(), indexes.filesBase()));
-            indexes.removeOthers();
-            return new LiveImage(
-                    id,
-                    taken.stopMillis(),
-                    SuspendAttempt.millis(begun, System.nanoTime()),
-                    image.imageBytes(),
-                    image.archiveBytes(),
-                    files.contentBytes(),
-                    taken.copiedBytes(),
-                    files.archiveBytes(),
-                    image.difference(),
-                    files.difference(),
-                    wholeWhy,
-                    taken.processes(),
-                    taken.sizes());
+            try {
+                return seal(taken, mirror, room, begun);
+            } catch (ImageException e) {
+                if (room.wasLow()) {
+                    throw room.refusal(0);
+                }
+                throw e;
+            } catch (MoveRefusedException e) {
+                throw refusal(e, room);
+            }
         });
+    }
+
+    private LiveImage seal(Standstill.Taken taken, Mirror mirror, Room room, long begun) throws IOException {
+        Path images = taken.images();
+        ImageFixups.apply(images);
+        CheckpointIndexes indexes = CheckpointIndexes.of(folder, request);
+        BooleanSupplier enough = () -> room.isLow() || over();
+        ImageArchive.Written image =
+                ImageArchive.write(WriteRequest.of(images, request.archive(), request.key(), taken.manifest())
+                        .apart(indexes.image(), indexes.imageBase())
+                        .unless(enough));
+        mirror.finish();
+        Luggage.Packed files = Luggage.pack(
+                id,
+                request.folders(),
+                mirror.copies(),
+                request.luggage(),
+                request.key(),
+                write -> write.apart(indexes.files(), indexes.filesBase()).unless(enough));
+        indexes.removeOthers();
+        return new LiveImage(
+                id,
+                taken.stopMillis(),
+                SuspendAttempt.millis(begun, System.nanoTime()),
+                image.imageBytes(),
+                image.archiveBytes(),
+                files.contentBytes(),
+                taken.copiedBytes(),
+                files.archiveBytes(),
+                image.difference(),
+                files.difference(),
+                wholeWhy,
+                taken.processes(),
+                taken.sizes());
+    }
+
+    /** In the words of this agent: what packs the files speaks of moves. */
+    private static SuspendFailedException refusal(MoveRefusedException e, Room room) {
+        return switch (e.misfit().obstacle()) {
+            case DISK_FULL -> room.refusal(0);
+            case UNPACKABLE ->
+                new SuspendFailedException(
+                        FailureReason.UNPACKABLE_FILES, e.misfit().detail());
+            default ->
+                new SuspendFailedException(FailureReason.CRIU_FAILED, e.misfit().sentence(), List.of(), e);
+        };
     }
 
     private static void delete(Path... paths) {
