@@ -18,11 +18,14 @@ public final class Nodes {
         return name.isEmpty() ? jenkins : jenkins.getNode(name);
     }
 
-    /** The root folder of the node of that name; null when there is no such node, or it is offline. */
+    /**
+     * The root folder of the node of that name; null when there is no such node, or it has no connection. One that is only marked
+     * offline answers as any other.
+     */
     @CheckForNull
     public static FilePath rootOf(String name) {
         Node found = named(name);
         Computer computer = found == null ? null : found.toComputer();
-        return computer == null || computer.isOffline() ? null : found.getRootPath();
+        return computer == null || computer.getChannel() == null ? null : found.getRootPath();
     }
 }

@@ -3,7 +3,6 @@ package io.jenkins.plugins.preemptible.checkpoint;
 import edu.umd.cs.findbugs.annotations.CheckForNull;
 import hudson.Extension;
 import hudson.Util;
-import io.jenkins.plugins.preemptible.agent.Nodes;
 import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.lifecycle.Rollback;
@@ -19,7 +18,6 @@ import io.jenkins.plugins.preemptible.lifecycle.stage.StageCheckpoint;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageLog;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
-import io.jenkins.plugins.preemptible.lost.LostAgents;
 import java.io.IOException;
 import java.util.List;
 import org.jenkinsci.plugins.workflow.graph.FlowNode;
@@ -121,9 +119,8 @@ public final class ToCheckpoint implements Rollback {
     }
 
     private static String repeats(StageRecord stage, StageCheckpoint last, long nowMillis) {
-        long awayMillis =
-                stage.suspended() || Nodes.named(stage.node()) == null ? 0 : LostAgents.awayMillis(stage.node());
-        long repeatedMillis = Math.max(0, stage.executorMillis(nowMillis) - awayMillis - last.executorMillis());
+        // What runs out of reach has gone on all the time.
+        long repeatedMillis = Math.max(0, stage.executorMillis(nowMillis) - last.executorMillis());
         return "from its checkpoint of " + Util.getTimeSpanString(Math.max(0, nowMillis - last.atMillis())) + " ago: "
                 + Util.getTimeSpanString(repeatedMillis) + " of work are repeated.";
     }

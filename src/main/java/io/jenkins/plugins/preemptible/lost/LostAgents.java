@@ -20,8 +20,10 @@ import jenkins.model.Jenkins;
  *
  * <ol>
  *   <li>Gone is an agent that was removed from Jenkins, one that is evacuated, one that its strategy has disconnected since it
- *       was idle, and one that has been away for {@link #patienceMillis}, as this process of the controller has seen it.
- *   <li>A stage whose processes may still be on an agent that is merely away is not lost: it waits.
+ *       was idle, and one that has been offline for {@link #patienceMillis}, as this process of the controller has seen it.
+ *   <li>A stage whose processes may still be on an agent that is merely offline is not lost: it waits.
+ *   <li>Offline is also an agent that is marked so. It takes no builds; what runs there goes on, and it answers. Away is one
+ *       without a connection only.
  * </ol>
  *
  * Look-ups in memory, for any thread and any lock.
@@ -30,6 +32,9 @@ public final class LostAgents {
 
     /** When each agent with stages was first seen away, as {@link System#nanoTime}. */
     private static final Map<String, Long> AWAY_SINCE = new ConcurrentHashMap<>();
+
+    /** The same for those that are away or marked offline. */
+    private static final Map<String, Long> OFFLINE_SINCE = new ConcurrentHashMap<>();
 
     private LostAgents() {}
 
@@ -44,7 +49,7 @@ public final class LostAgents {
                 || OutlivesAgent.holds(stage)
                         && (DrainedAgents.get().evacuates(stage.node())
                                 || isIdleOffline(stage.node())
-                                || awayMillis(stage.node()) >= patienceMillis());
+                                || offlineMillis(stage.node()) >= patienceMillis());
     }
 
     private static boolean isIdleOffline(String agent) {
@@ -54,16 +59,26 @@ public final class LostAgents {
                 && computer.getOfflineCause() instanceof OfflineCause.IdleOfflineCause;
     }
 
-    /** For how long that agent has been away, in milliseconds; 0 = it is online. */
+    /** For how long that agent has had no connection, in milliseconds; 0 = it has one, and its processes are within reach. */
     public static long awayMillis(String agent) {
         // The built-in node's computer has the empty name, too.
         Computer computer = Jenkins.get().getComputer(agent);
-        if (computer != null && computer.isOnline()) {
-            AWAY_SINCE.remove(agent);
+        return sinceMillis(AWAY_SINCE, agent, computer == null || computer.getChannel() == null);
+    }
+
+    /** For how long that agent has been away or marked offline, in milliseconds; 0 = it is online. */
+    public static long offlineMillis(String agent) {
+        Computer computer = Jenkins.get().getComputer(agent);
+        return sinceMillis(OFFLINE_SINCE, agent, computer == null || computer.isOffline());
+    }
+
+    private static long sinceMillis(Map<String, Long> seen, String agent, boolean still) {
+        if (!still) {
+            seen.remove(agent);
             return 0;
         }
         long now = System.nanoTime();
-        Long since = AWAY_SINCE.putIfAbsent(agent, now);
+        Long since = seen.putIfAbsent(agent, now);
         return since == null ? 1 : Math.max(1, TimeUnit.NANOSECONDS.toMillis(now - since));
     }
 
@@ -80,7 +95,9 @@ public final class LostAgents {
             Set<String> agents = new HashSet<>();
             StageRegistry.get().all().forEach(stage -> agents.add(stage.node()));
             agents.forEach(LostAgents::awayMillis);
+            agents.forEach(LostAgents::offlineMillis);
             AWAY_SINCE.keySet().retainAll(agents);
+            OFFLINE_SINCE.keySet().retainAll(agents);
         }
     }
 }

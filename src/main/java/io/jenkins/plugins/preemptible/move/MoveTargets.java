@@ -249,6 +249,6 @@ public final class MoveTargets {
         }
         Node own = Nodes.named(stage.node());
         Computer here = own == null ? null : own.toComputer();
-        return here == null || !here.isOnline() ? null : AgentTraits.of(here);
+        return here == null ? null : AgentTraits.of(here);
     }
 }

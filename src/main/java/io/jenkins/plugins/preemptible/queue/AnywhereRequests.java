@@ -160,13 +160,16 @@ final class AnywhereRequests {
 
     private static void begins(StageRecord stage, LiveStage live) {
         long awayMillis = LostAgents.awayMillis(stage.node());
+        String since = awayMillis > 0
+                ? "away for " + Util.getTimeSpanString(awayMillis)
+                : "marked offline for " + Util.getTimeSpanString(LostAgents.offlineMillis(stage.node()));
         // Of one that went back to its checkpoint the log has said that.
         if (Jenkins.get().getComputer(stage.node()) != null
                 && !stage.rolledBack()
                 && !DrainedAgents.get().evacuates(stage.node())) {
             say(
                     live,
-                    "The agent '" + stage.node() + "' has been away for " + Util.getTimeSpanString(awayMillis)
+                    "The agent '" + stage.node() + "' has been " + since
                             + ". This stage is resumed on another agent that fits, from its sealed image and workspace.");
         }
     }

@@ -6,9 +6,12 @@ import static org.hamcrest.Matchers.containsString;
 import static org.hamcrest.Matchers.greaterThan;
 import static org.hamcrest.Matchers.not;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
 
 import hudson.cli.CLICommandInvoker;
+import hudson.model.Computer;
 import hudson.model.Result;
+import hudson.model.User;
 import hudson.slaves.OfflineCause;
 import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
@@ -20,6 +23,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.List;
+import java.util.concurrent.TimeUnit;
 import org.jenkinsci.plugins.workflow.job.WorkflowRun;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -76,6 +80,23 @@ class CheckpointTest extends CheckpointedOnTwoHosts {
         j.assertBuildStatusSuccess(j.waitForCompletion(run));
         assertThat(Rig.log(run), not(containsString("is lost")));
         Rig.countedAtLeast(run, 4);
+    }
+
+    /** An administrator or a monitor of disks marks it: Jenkins lets what runs there go on. */
+    @Test
+    @Tag("slow")
+    void anAgentThatIsMarkedOfflineKeepsItsRunningStage() throws Exception {
+        WorkflowRun run = checkpointed(1);
+        hosts.connect("B");
+        Computer agent = j.jenkins.getNode("A").toComputer();
+        agent.setTemporaryOfflineCause(new OfflineCause.UserCause(User.getUnknown(), "disk check"));
+        assertNotNull(agent.getChannel());
+        // Longer than an agent that is away is waited for.
+        TimeUnit.SECONDS.sleep(45);
+        assertThat(Rig.log(run), not(containsString("is lost")));
+        ends("A", run);
+        Rig.countedAtLeast(run, 4);
+        await("A is clean, though marked").atMost(LONG).until(() -> hosts.stages("A") == 0);
     }
 
     /** As by a restart of its host: the agent is back at once, and nothing of the stage runs there. */

@@ -130,6 +130,19 @@ class LostAgentTest extends OnTwoHosts {
         endsOn("B", stage);
     }
 
+    /** Its agent answers, and takes no builds. */
+    @Test
+    @Tag("slow")
+    void aSuspendedStageOfAnAgentThatIsMarkedOfflineGoesOnElsewhere() throws Exception {
+        WorkflowRun stage = sealed();
+        command("preemptible-resume", "low", "1");
+        j.jenkins.getNode("A").toComputer().setTemporaryOfflineCause(new OfflineCause.ByCLI("disk check"));
+        Rig.awaitLog(stage, "The agent 'A' has been marked offline for");
+        hosts.connect("B");
+        endsOn("B", stage);
+        await("A is clean, though marked").atMost(LONG).until(() -> hosts.stages("A") == 0);
+    }
+
     /** A notice that it is about to go: what runs there is suspended, sealed, and goes on elsewhere before it is gone. */
     @Test
     @Tag("slow")
