@@ -27,7 +27,7 @@ import jenkins.model.NodeListener;
  *   <li>It is waited for as long as a stage's own agent is, see {@link RemovedAgent}, also by the next process of the
  *       controller.
  *   <li>Then the stage is resumed on its own agent, from its sealed image. Processes of it that run on the removed one's host
- *       are out of reach; they are ended when that agent connects again.
+ *       are out of reach; they are ended when that host connects again, by whatever name.
  *   <li>A stage whose workspace is sealed, too, does not wait, and may be resumed on any agent that fits.
  * </ol>
  */
@@ -83,12 +83,12 @@ public final class RemovedTarget extends NodeListener {
         try {
             StageRecord stage = StageRegistry.get().find(stageId);
             if (stage != null && agent.equals(stage.restoringOn()) && Nodes.named(agent) == null) {
-                StageRegistry.get().update(stageId, StageChanges.restoringOn(null));
+                StageRegistry.get().update(stageId, StageChanges.askedInVain());
                 tell(
                         stage,
                         "The agent '" + agent + "' is not waited for any more: this stage is resumed on '"
                                 + stage.node() + "', from its sealed image. Processes of it that still run on the"
-                                + " host of '" + agent + "' are ended when that agent connects again.");
+                                + " host of '" + agent + "' are ended when that host connects again.");
             }
         } finally {
             live.operation().unlock();

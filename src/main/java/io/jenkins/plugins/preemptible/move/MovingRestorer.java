@@ -44,7 +44,7 @@ import org.jenkinsci.plugins.workflow.support.actions.WorkspaceActionImpl;
  *   <li>Workspace and temporary folder come from the archive, where they are stored with the image; else the old agent
  *       packs them. The new one unpacks them.
  *   <li>The record names the new agent as the one that may run it; then it is asked to restore. As long as it has not
- *       answered, no other agent may have the stage.
+ *       answered, no other agent may have the stage; nor is another host believed that has its name.
  *   <li>It runs: the record names its agent, then the Pipeline's steps follow, then the old agent is cleaned.
  * </ol>
  *
@@ -62,7 +62,7 @@ public final class MovingRestorer implements Restorer {
 
     /** Whether a suspended stage is not simply resumed where it was suspended. */
     public static boolean isNeeded(StageRecord stage, Computer computer) throws InterruptedException {
-        return stage.restoringOn() != null
+        return OutlivesAgent.isAwaited(stage)
                 || stage.rolledBack()
                 || !computer.getName().equals(stage.node())
                 || MoveTargets.isAnotherHost(stage, computer.getNode());
@@ -101,7 +101,13 @@ public final class MovingRestorer implements Restorer {
             AgentStage.Restore answer = null;
             if (awaited || isOwn(stage, to)) {
                 move.restoring();
+                if (awaited) {
+                    AskedHost.requireNoOther(stage, to);
+                }
                 answer = move.restore(() -> agent.resumeHere(LastResort.ARCHIVE));
+                if (awaited && answer == null) {
+                    AskedHost.requireNothing(stage, to);
+                }
             }
             foundRunning = answer != null;
             if (answer != null && answer.refusal() != null && isOwn(stage, to)) {
@@ -115,6 +121,7 @@ public final class MovingRestorer implements Restorer {
                 }
                 StageRecord known =
                         awaited ? StageRegistry.get().update(stage.id(), StageChanges.restoringOn(null)) : stage;
+                endWhereLeft(stage, to);
                 Transfer transfer = new Transfer(live, known == null ? stage : known, to, isOwn(stage, to), move);
                 move.bring(transfer::run);
                 workspaceBytes = transfer.workspaceBytes();
@@ -123,7 +130,7 @@ public final class MovingRestorer implements Restorer {
                     requireNotBack(stage);
                 }
                 move.restoring();
-                StageRegistry.get().update(stage.id(), StageChanges.restoringOn(to.getNodeName()));
+                StageRegistry.get().update(stage.id(), StageChanges.restoringOn(to.getNodeName(), hostToken(executor)));
                 String key = StageImages.keyOf(stage).getPlainText();
                 answer = move.restore(() -> agent.restore(key));
             }
@@ -182,6 +189,14 @@ public final class MovingRestorer implements Restorer {
         if (KeptProcesses.areBack(stage)) {
             throw new PostponedException(
                     "the agent '" + stage.node() + "' is back, and still has this stage's processes");
+        }
+    }
+
+    /** It may run there still, if that host was given up without an answer and is not cleaned yet. */
+    private static void endWhereLeft(StageRecord stage, Node to) throws IOException, InterruptedException {
+        List<String> left = stage.leftHosts();
+        if (!left.isEmpty() && left.contains(AgentTraits.asked(to).token())) {
+            MovingStage.on(to, stage.id()).leave(List.of());
         }
     }
 

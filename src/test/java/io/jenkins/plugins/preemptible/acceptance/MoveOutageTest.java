@@ -131,6 +131,29 @@ class MoveOutageTest extends MovedStages {
         endsOn("A", stage);
     }
 
+    /** The new agent's host is replaced by another one, which knows nothing: the stage may run on the one that was asked. */
+    @Test
+    void aStrangeHostOfTheNewAgentIsNotBelieved() throws Exception {
+        WorkflowRun stage = diesWhileItRestores();
+        hosts.switchOff("B");
+        Files.createDirectory(hosts.workspace("B", "low").getParent().getParent());
+        hosts.connectAgain("B");
+        Rig.awaitLog(stage, "Resume postponed: The agent 'B' has no record of this stage");
+        assertEquals("B", record().restoringOn());
+        assertEquals("A", record().node());
+        j.jenkins.removeNode(j.jenkins.getNode("B"));
+        Rig.awaitLog(stage, "The agent 'B' is not waited for any more");
+        assertEquals(1, record().leftHosts().size());
+        new CLICommandInvoker(j, "preemptible-resume").invokeWithArgs("low", "1");
+        Rig.awaitLog(stage, "Resumed on A");
+        hosts.connect("C", "B-off");
+        await("its host is cleaned of the stage")
+                .atMost(LONG)
+                .until(() -> record().leftHosts().isEmpty());
+        assertEquals(0, hosts.stages("B-off"));
+        endsOn("A", stage);
+    }
+
     /** It may run on the new one, which has all of it. */
     @Test
     void theOldAgentIsNotNeededOnceTheNewOneWasAsked() throws Exception {

@@ -64,4 +64,13 @@ public final class LuggageChanges {
         left.remove(token);
         stage.leftHosts = new ArrayList<>(left);
     }
+
+    /** Notes what may be left on the host that was asked to restore it and has not answered. */
+    static void leavesAsked(StageRecord stage) {
+        if (stage.restoringOn != null && !stage.restoringHost().isEmpty()) {
+            Set<String> left = new LinkedHashSet<>(stage.leftHosts());
+            left.add(stage.restoringHost());
+            stage.leftHosts = new ArrayList<>(left);
+        }
+    }
 }

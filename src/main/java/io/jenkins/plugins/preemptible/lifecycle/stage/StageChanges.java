@@ -224,7 +224,11 @@ public final class StageChanges {
                 stage.thawByMillis = 0;
             }
             stage.moveTo = null;
+            if (!stage.node.equals(stage.restoringOn)) {
+                LuggageChanges.leavesAsked(stage);
+            }
             stage.restoringOn = null;
+            stage.restoringHost = null;
         };
     }
 
@@ -250,9 +254,41 @@ public final class StageChanges {
         };
     }
 
-    /** Of a suspended stage: another agent is asked to restore it, or with null that none is. */
+    /** As {@link #restoringOn(String, String)}, of an agent whose host is not known; with null: what was asked has answered. */
     public static Consumer<StageRecord> restoringOn(@CheckForNull String agent) {
-        return stage -> stage.restoringOn = agent;
+        return stage -> {
+            stage.restoringOn = agent;
+            stage.restoringHost = null;
+        };
+    }
+
+    /**
+     * Of a suspended stage: another agent is asked to restore it. One that was asked before, and has not answered, is given up.
+     *
+     * @param hostToken of its host; empty when that is not known
+     */
+    public static Consumer<StageRecord> restoringOn(String agent, String hostToken) {
+        return stage -> {
+            LuggageChanges.leavesAsked(stage);
+            stage.restoringOn = agent;
+            stage.restoringHost = hostToken;
+        };
+    }
+
+    /**
+     * Of a suspended stage: the agent that was asked to restore it is not waited for any more. What its host may have of the stage
+     * is ended when that connects, by whatever name.
+     */
+    public static Consumer<StageRecord> askedInVain() {
+        return stage -> {
+            LuggageChanges.leavesAsked(stage);
+            stage.restoringOn = null;
+            stage.restoringHost = null;
+            if (stage.retryAfterMillis != Long.MAX_VALUE) {
+                // The pause was for that agent's sake.
+                stage.retryAfterMillis = 0;
+            }
+        };
     }
 
     /** Of a suspended stage: a user wants it resumed on that agent; null takes that back. */

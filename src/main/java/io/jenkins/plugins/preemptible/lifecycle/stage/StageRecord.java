@@ -198,6 +198,9 @@ public final class StageRecord implements Cloneable {
      */
     @CheckForNull
     String restoringOn;
+    /** Token of that agent's host, as it was when it was asked; null when not known, and in such records. */
+    @CheckForNull
+    String restoringHost;
     /** How often it went on on another agent. 0 in the records of versions that knew no such thing. */
     int moves;
     /** Temporary folders of it by the agents that may hold something of it, see {@link LeftAgents}. Null in such records. */
@@ -442,6 +445,11 @@ public final class StageRecord implements Cloneable {
     @CheckForNull
     public String restoringOn() {
         return restoringOn;
+    }
+
+    /** Token of the host of {@link #restoringOn}, as it was when it was asked; empty when that is not known. */
+    public String restoringHost() {
+        return restoringHost == null ? "" : restoringHost;
     }
 
     /** How often it went on on another agent. */

@@ -14,6 +14,7 @@ import java.util.concurrent.TimeUnit;
  *   <li>After that the stage is taken for lost: an agent whose root folder is made anew with each boot has no record either.
  *   <li>A sealed stage is never restored there without its stored workspace: the folder of that path is another build's, and the
  *       stage may run on the right host, whose answer was lost.
+ *   <li>The same holds for the host of another agent that was asked to restore the stage and has not answered.
  * </ol>
  */
 public final class StrangeHost {
@@ -34,11 +35,21 @@ public final class StrangeHost {
         return live.unknownForMillis(stage.suspensions()) < graceMillis();
     }
 
+    /** The same of another agent, which was asked to restore the stage and has not answered. */
+    public static String sentenceOfAsked(String agent) {
+        return begins(agent) + "; the stage may run there. It is resumed elsewhere once '" + agent
+                + "' is removed from Jenkins";
+    }
+
+    private static String begins(String agent) {
+        return "The agent '" + agent
+                + "' has no record of this stage: another host has its name now, or its root folder"
+                + " is not there. The right host is waited for";
+    }
+
     /** For the build log, without a final stop. */
     public static String sentence(StageRecord stage) {
-        return "The agent '" + stage.node()
-                + "' has no record of this stage: another host has its name now, or its root folder"
-                + " is not there. The right host is waited for"
+        return begins(stage.node())
                 + (stage.frozen()
                         ? ", " + StageLog.time(graceMillis()) + " at most"
                         : stage.luggage() == null

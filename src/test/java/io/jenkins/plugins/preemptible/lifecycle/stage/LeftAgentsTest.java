@@ -53,6 +53,32 @@ class LeftAgentsTest {
         assertEquals(words(after), stage.leftHosts());
     }
 
+    /** What was asked and has not answered is left, as soon as it is given up or the stage runs elsewhere. */
+    @ParameterizedTest
+    @CsvSource({
+        // asked, by host, then; left then
+        "B, b, given up, b",
+        "B, '', given up, ''",
+        "B, b, C is asked, b",
+        "B, b, runs, b",
+        "A, a, runs, ''"
+    })
+    void theHostThatWasAskedIsLeft(String asked, String host, String then, String after) {
+        stage.node = "A";
+        StageChanges.restoringOn(asked, host).accept(stage);
+        assertEquals(List.of(), stage.leftHosts());
+        switch (then) {
+            case "given up" -> StageChanges.askedInVain().accept(stage);
+            case "C is asked" -> StageChanges.restoringOn("C", "c").accept(stage);
+            default -> {
+                Pretended.resume(stage);
+                StageChanges.resumed(null, "", 0).accept(stage);
+            }
+        }
+        assertEquals(words(after), stage.leftHosts());
+        assertEquals("C is asked".equals(then) ? "C" : null, stage.restoringOn());
+    }
+
     private static List<String> words(String text) {
         return text.isEmpty() ? List.of() : List.of(text.split(" "));
     }
