@@ -55,6 +55,9 @@ public final class MovingRestorer implements Restorer {
 
     private static final Logger LOGGER = Logger.getLogger(MovingRestorer.class.getName());
 
+    /** After a refusal by the host that has the stage's own agent's name now: no other agent takes its place. */
+    private static final long OWN_PAUSE_MILLIS = TimeUnit.MINUTES.toMillis(1);
+
     private WorkspaceList.Lease lease;
     private long beganNanos;
     private long workspaceBytes;
@@ -253,6 +256,10 @@ public final class MovingRestorer implements Restorer {
             FailedMoves.add(stage, to.getNodeName(), refused);
         }
         StageRegistry.get().update(stage.id(), StageChanges.moveTo(null));
+        if (to.getNodeName().equals(stage.node())) {
+            StageRegistry.get()
+                    .update(stage.id(), StageChanges.postponed(System.currentTimeMillis() + OWN_PAUSE_MILLIS));
+        }
     }
 
     static NotMovedException refused(Misfit why) {

@@ -3,6 +3,7 @@ package io.jenkins.plugins.preemptible.acceptance;
 import static org.awaitility.Awaitility.await;
 import static org.hamcrest.MatcherAssert.assertThat;
 import static org.hamcrest.Matchers.containsString;
+import static org.hamcrest.Matchers.not;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import hudson.FilePath;
@@ -20,6 +21,7 @@ import io.jenkins.plugins.preemptible.lifecycle.stage.StageChanges;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
 import java.nio.file.Files;
 import java.time.Duration;
+import java.util.List;
 import org.jenkinsci.plugins.workflow.job.WorkflowJob;
 import org.jenkinsci.plugins.workflow.job.WorkflowRun;
 import org.junit.jupiter.api.AfterEach;
@@ -151,6 +153,29 @@ class LostAgentRestartTest {
                 live.operation().unlock();
             }
             command(j, "preemptible-resume", "low", "1");
+            endsOnA(j, stage);
+        });
+    }
+
+    /** It was asked to resume the stage and had not answered; such as an agent of a cloud that no restart outlives. */
+    @Test
+    void anAskedAgentThatIsGoneAfterTheRestartIsNotWaitedFor() throws Throwable {
+        sessions.then(j -> {
+            suspended(j, true);
+            String id = StageRegistry.get().all().iterator().next().id();
+            StageRegistry.get().update(id, StageChanges.restoringOn("B", "token of B"));
+        });
+        sessions.then(j -> {
+            hosts = hosts.of(j);
+            WorkflowRun stage =
+                    j.jenkins.getItemByFullName("low", WorkflowJob.class).getBuildByNumber(1);
+            hosts.connectAgain("A");
+            command(j, "preemptible-resume", "low", "1");
+            Rig.awaitLog(stage, "Resumed on A");
+            assertEquals(
+                    List.of("token of B"),
+                    StageRegistry.get().all().iterator().next().leftHosts());
+            assertThat(Rig.log(stage), not(containsString("Not moved")));
             endsOnA(j, stage);
         });
     }
