@@ -213,6 +213,20 @@ public final class MoveTargets {
         }
     }
 
+    /**
+     * Whether that agent is the host that the stage was suspended on, though its name was another one then, which is unknown now.
+     * Asks the agent where that may be.
+     */
+    static boolean isItsHost(StageRecord stage, Node agent) throws IOException, InterruptedException {
+        SealedLuggage sealed = stage.luggage();
+        HostTraits then = sealed == null ? null : sealed.host();
+        return then != null
+                && !then.token().isEmpty()
+                && OutlivesAgent.isForAnother(stage)
+                && Nodes.named(stage.node()) == null
+                && then.token().equals(AgentTraits.asked(agent).token());
+    }
+
     private static boolean isAnotherHostAsKnown(StageRecord stage, @CheckForNull Computer computer) {
         return computer != null && OutlivesAgent.isForAnother(stage) && isOther(stage, AgentTraits.of(computer));
     }
@@ -245,7 +259,8 @@ public final class MoveTargets {
     static HostTraits left(StageRecord stage) {
         if (fromArchive(stage)) {
             SealedLuggage sealed = stage.luggage();
-            return sealed == null ? null : sealed.host();
+            HostTraits host = sealed == null ? null : sealed.host();
+            return host == null || Nodes.named(stage.node()) != null ? host : host.ofNoAgent();
         }
         Node own = Nodes.named(stage.node());
         Computer here = own == null ? null : own.toComputer();

@@ -102,13 +102,14 @@ public final class MovingRestorer implements Restorer {
                 MoveUnderWay.begin(stage.id(), to.getDisplayName(), line -> StageLog.line(live.context(), line))) {
             lease(live, computer, to, stage);
             AgentStage.Restore answer = null;
-            if (awaited || isOwn(stage, to)) {
+            boolean itsHost = !awaited && MoveTargets.isItsHost(stage, to);
+            if (awaited || itsHost || isOwn(stage, to)) {
                 move.restoring();
                 if (awaited) {
                     AskedHost.requireNoOther(stage, to);
                 }
                 answer = move.restore(() -> agent.resumeHere(LastResort.ARCHIVE));
-                if (awaited && answer == null) {
+                if (answer == null && (awaited || itsHost)) {
                     AskedHost.requireNothing(stage, to);
                 }
             }

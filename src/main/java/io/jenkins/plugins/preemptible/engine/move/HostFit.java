@@ -10,7 +10,8 @@ import java.util.TreeSet;
  * Whether a suspended stage of one agent can resume on another. Pure.
  *
  * <ol>
- *   <li>Two agents of one folder are one agent, whatever their names are: that is looked at first.
+ *   <li>Two agents of one folder are one agent, whatever their names are: that is looked at first. Of an agent that is unknown by
+ *       now see {@link HostTraits#ofNoAgent}.
  *   <li>Then what decides whether CRIU can restore at all, then what the stage needs.
  *   <li>What is unknown about the stage is not held against an agent; what is unknown about a host is.
  * </ol>

@@ -68,6 +68,9 @@ public record HostTraits(
         implements Serializable {
 
     private static final String TOKEN = "host-token";
+    /** Of no folder. */
+    private static final String NONE = "-";
+
     private static final int MOST_WORDS = 2000;
     private static final int MOST_FILES = 4096;
     private static final int MOST_TOKEN_CHARS = 100;
@@ -177,6 +180,23 @@ public record HostTraits(
                 Files.getFileStore(home).getUsableSpace(),
                 host.buildIds(),
                 HostProbe.users(users));
+    }
+
+    /** The same, of a host that no agent is known for any more: an agent of its folder is that host by another name. */
+    public HostTraits ofNoAgent() {
+        return new HostTraits(
+                folder,
+                NONE,
+                root,
+                cpuModel,
+                cpuFeatures,
+                kernel,
+                arch,
+                criu,
+                mounts,
+                freeMemoryBytes,
+                freeDiskBytes,
+                buildIds);
     }
 
     static List<String> mountsAbove(Path folder, List<String> mountInfo) {

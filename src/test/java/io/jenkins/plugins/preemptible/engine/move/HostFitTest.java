@@ -51,6 +51,17 @@ class HostFitTest {
     }
 
     @Test
+    void aHostWhoseAgentIsUnknownFitsByAnotherName() {
+        assertEquals(List.of(), found(OWN.ofNoAgent(), OWN, NEEDS));
+        assertEquals(
+                List.of(MoveObstacle.OTHER_KERNEL),
+                found(
+                        OWN.ofNoAgent(),
+                        with(OWN, OWN.folder(), true, OWN.cpuFeatures(), "6.2.0", "x86_64", "4.2.1"),
+                        NEEDS));
+    }
+
+    @Test
     void eachDifferenceHasItsOwnConstant() {
         HostTraits h = host("two");
         assertEquals(List.of(MoveObstacle.SAME_FOLDER), found(OWN, OWN, NEEDS));
