@@ -16,6 +16,7 @@ import io.jenkins.plugins.preemptible.event.StageRef;
 import io.jenkins.plugins.preemptible.view.LoggedName;
 import io.jenkins.plugins.preemptible.view.ShownName;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
@@ -346,6 +347,23 @@ public final class StageRecord implements Cloneable {
         moved.runId = to + runId.substring(job().length());
         moved.owner = Owners.moved(owner(), job(), to);
         return moved;
+    }
+
+    /** A copy, the agent of that name having another one now; itself where it has nothing to do with that agent. */
+    StageRecord withRenamed(String from, String to) {
+        boolean leaves = left != null && left.containsKey(from);
+        if (!leaves && !from.equals(node) && !from.equals(restoringOn) && !from.equals(moveTo)) {
+            return this;
+        }
+        StageRecord renamed = clone();
+        renamed.node = from.equals(node) ? to : node;
+        renamed.restoringOn = from.equals(restoringOn) ? to : restoringOn;
+        renamed.moveTo = from.equals(moveTo) ? to : moveTo;
+        if (leaves) {
+            renamed.left = new LinkedHashMap<>(left);
+            renamed.left.put(to, renamed.left.remove(from));
+        }
+        return renamed;
     }
 
     /**

@@ -257,6 +257,26 @@ public final class StageRegistry implements Saveable, StageStore {
         moved.forEach(this::saveOrWarn);
     }
 
+    /** Another name for an agent: stages that are there, are to go there, or have left something there, follow. */
+    public synchronized void agentRenamed(String from, String to) {
+        Set<String> renamed = new HashSet<>();
+        for (Map<String, StageRecord> records : List.of(stages, leftovers)) {
+            records.replaceAll((id, stage) -> {
+                StageRecord now = stage.withRenamed(from, to);
+                if (now != stage) {
+                    renamed.add(id);
+                }
+                return now;
+            });
+        }
+        firstTurns.replaceAll((id, node) -> node.equals(from) ? to : node);
+        Integer turns = firstTurnsByNode.remove(from);
+        if (turns != null) {
+            firstTurnsByNode.merge(to, turns, Integer::sum);
+        }
+        renamed.forEach(this::saveOrWarn);
+    }
+
     /** Ended stages of which something may be left on their agents. */
     public Collection<StageRecord> leftovers() {
         return List.copyOf(leftovers.values());

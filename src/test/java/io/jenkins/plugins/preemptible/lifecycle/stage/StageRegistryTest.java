@@ -252,6 +252,34 @@ class StageRegistryTest {
     }
 
     @Test
+    void stagesFollowAnAgentThatIsRenamed() throws Exception {
+        registry.add(stage(A));
+        registry.add(stage(B));
+        String before = registry.find(A).node();
+        registry.update(A, LeftAgents.holds(before, List.of("/w@tmp")));
+        registry.update(
+                B,
+                LeftAgents.holds(before, List.of("/w@tmp"))
+                        .andThen(stage -> stage.node = "other")
+                        .andThen(StageChanges.restoringOn(before))
+                        .andThen(StageChanges.moveTo(before)));
+        registry.agentRenamed(before, "new");
+        registry = new StageRegistry();
+        assertEquals("new", registry.find(A).node());
+        assertEquals(Set.of("new"), registry.find(A).left.keySet());
+        assertEquals("other", registry.find(B).node());
+        assertEquals("new", registry.find(B).restoringOn());
+        assertEquals("new", registry.find(B).moveTo());
+        assertEquals(Map.of("new", List.of("/w@tmp")), registry.find(B).left);
+        assertTrue(registry.firstTurnsOn("new"));
+        registry.agentRenamed("new", "newer");
+        assertFalse(registry.firstTurnsOn("new"));
+        assertTrue(registry.firstTurnsOn("newer"));
+        registry.firstTurnDone(A);
+        assertFalse(registry.firstTurnsOn("newer"));
+    }
+
+    @Test
     void theFileOfAllStagesIsTakenOverOnce() throws Exception {
         StageFiles.Stored stored = new StageFiles.Stored();
         StageRecord running = stage(A);
