@@ -6,6 +6,7 @@ import hudson.model.Queue;
 import hudson.model.Result;
 import hudson.model.TaskListener;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
+import io.jenkins.plugins.preemptible.lifecycle.RemovedAgent;
 import io.jenkins.plugins.preemptible.lifecycle.Sealing;
 import io.jenkins.plugins.preemptible.lifecycle.agents.LeasedWorkspaces;
 import io.jenkins.plugins.preemptible.lifecycle.pipeline.StepsOnAgent;
@@ -41,6 +42,7 @@ final class AfterRestart {
     private static final Logger LOGGER = Logger.getLogger(AfterRestart.class.getName());
     private static final long LONGEST_WAIT_MILLIS = TimeUnit.MINUTES.toMillis(5);
     private static final long POLL_MILLIS = 500;
+    private static final long REMOVED_MILLIS = TimeUnit.SECONDS.toMillis(5);
     private static final long LEASE_MILLIS = TimeUnit.SECONDS.toMillis(5);
 
     private final LiveStage live;
@@ -67,7 +69,10 @@ final class AfterRestart {
             return;
         }
         // One that need not wait for its agent, once that is taken for lost, may go on before it is back.
-        settle(OutlivesAgent.isStored(stage) ? Interrupted.settle(stage) : stage, System.nanoTime());
+        // So may one that another agent was asked to restore.
+        boolean early = OutlivesAgent.isStored(stage) || stage.restoringOn() != null;
+        StageRecord settled = early ? settled(stage) : stage;
+        settle(settled == null ? stage : settled, System.nanoTime());
     }
 
     private void settle(StageRecord before, long began) throws InterruptedException {
@@ -87,7 +92,9 @@ final class AfterRestart {
                 if (tooLong(stage, TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - began))) {
                     throw new IOException("the agent did not come back");
                 }
-                StageThreads.scheduleFor(stage.node(), "taking up " + stage, POLL_MILLIS, () -> settle(before, began));
+                // One that was removed is hardly added again, and nobody is dispatched there before it is.
+                long pause = RemovedAgent.isGone(stage) ? REMOVED_MILLIS : POLL_MILLIS;
+                StageThreads.scheduleFor(stage.node(), "taking up " + stage, pause, () -> settle(before, began));
                 return;
             }
             boolean leased = leased(stage, workspace);

@@ -18,6 +18,7 @@ import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageChanges;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
 import java.nio.file.Files;
 import java.time.Duration;
@@ -177,6 +178,39 @@ class LostAgentRestartTest {
                     StageRegistry.get().all().iterator().next().leftHosts());
             assertThat(Rig.log(stage), not(containsString("Not moved")));
             endsOnA(j, stage);
+        });
+    }
+
+    /** B has not answered, and its own agent is not back: what B has of it is found there. */
+    @ParameterizedTest
+    @EnumSource(names = {"AWAY", "REMOVED"})
+    void aStageGoesOnWhereItWasAsked(Fate fate) throws Throwable {
+        sessions.then(j -> {
+            suspended(j, true);
+            hosts.connect("B");
+            hosts.switchOff("A");
+            if (fate == Fate.REMOVED) {
+                j.jenkins.getComputer("A").disconnect(null).get();
+                j.jenkins.removeNode(j.jenkins.getNode("A"));
+            }
+            StageRegistry.get()
+                    .update(
+                            StageRegistry.get().all().iterator().next().id(),
+                            StageChanges.resuming()
+                                    .andThen(StageChanges.restoringOn("B", hosts.token("B")))
+                                    .andThen(StageRecord::notByHand));
+        });
+        sessions.then(j -> {
+            hosts = hosts.of(j);
+            WorkflowRun stage =
+                    j.jenkins.getItemByFullName("low", WorkflowJob.class).getBuildByNumber(1);
+            hosts.connectAgain("B");
+            await("a move").atMost(LONG).until(() -> Rig.log(stage).contains("Moved from A to B in "));
+            Rig.awaitCounting(stage);
+            Files.createFile(hosts.workspace("B", "low").resolve("enough"));
+            j.assertBuildStatusSuccess(j.waitForCompletion(stage));
+            Rig.countedAtLeast(stage, 4);
+            hosts.close();
         });
     }
 

@@ -186,6 +186,13 @@ final class TwoHosts implements AutoCloseable {
         return Engine.open(base.resolve(host).resolve("preemptible")).list().size();
     }
 
+    /** By which its host is known, once it has described that. */
+    String token(String host) throws IOException {
+        Path token = base.resolve(host).resolve("preemptible").resolve("host-token");
+        await("a token of " + host).atMost(Duration.ofMinutes(2)).until(() -> Files.exists(token));
+        return Files.readString(token).trim();
+    }
+
     /** Kills all processes of its stages, as a restart of the host does. */
     void killStages(String host) {
         for (StageStatus stage :

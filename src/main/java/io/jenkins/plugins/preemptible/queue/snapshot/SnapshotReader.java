@@ -98,7 +98,7 @@ public final class SnapshotReader {
                 continue;
             }
             if (stage.state() == StageState.SUSPENDED) {
-                if ((!stages.awaitsFirstTurn(stage.id()) || LostAgents.isLost(stage))
+                if ((!stages.awaitsFirstTurn(stage.id()) || LostAgents.isLost(stage) || OutlivesAgent.isAwaited(stage))
                         && stage.retryAfterMillis() <= System.currentTimeMillis()
                         && !live.aborting()) {
                     suspended.add(suspended(stage, live, heldBlocks.contains(stage)));
