@@ -121,8 +121,9 @@ public final class RemovedAgent extends NodeListener {
         if (suspended.isEmpty()) {
             return;
         }
+        long untilMillis = System.currentTimeMillis() + graceMillis;
         if (graceMillis > 0) {
-            WAITED_FOR.put(name, System.currentTimeMillis() + graceMillis);
+            WAITED_FOR.put(name, untilMillis);
         }
         for (StageRecord stage : suspended) {
             // Its steps, which may have missed the agent for a while, must not end before this does.
@@ -138,8 +139,9 @@ public final class RemovedAgent extends NodeListener {
             }
         }
         StageThreads.schedule("looking for agent " + name, graceMillis, () -> {
-            if (Jenkins.get().getNode(name) == null) {
-                WAITED_FOR.remove(name);
+            // Added and removed again meanwhile, it is waited for anew.
+            boolean over = graceMillis <= 0 || WAITED_FOR.remove(name, untilMillis);
+            if (over && Jenkins.get().getNode(name) == null) {
                 suspendedOn(name).stream()
                         .filter(stage -> !OutlivesAgent.isStored(stage))
                         .forEach(RemovedAgent::over);
@@ -147,8 +149,9 @@ public final class RemovedAgent extends NodeListener {
         });
     }
 
+    /** Another one when moves are allowed or forbidden meanwhile, for what becomes of a stored stage then is something else. */
     private static String key(StageRecord stage) {
-        return stage.id() + "/" + stage.node();
+        return stage.id() + "/" + stage.node() + (OutlivesAgent.isStored(stage) ? "/stored" : "");
     }
 
     /**
