@@ -98,8 +98,8 @@ final class AfterRestart {
                 return;
             }
             boolean leased = leased(stage, workspace);
-            if (stage.moves() > 0 && !stage.rolledBack()) {
-                // The controller may have stopped between the two.
+            if (!stage.rolledBack()) {
+                // The controller may have stopped after it was resumed, and before its steps were told.
                 StepsOnAgent.follow(live);
             }
             StageRecord settled = settled(stage);

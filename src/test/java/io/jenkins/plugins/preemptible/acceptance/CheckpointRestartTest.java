@@ -8,6 +8,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import hudson.cli.CLICommandInvoker;
 import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
+import io.jenkins.plugins.preemptible.lifecycle.pipeline.StepsOnAgent;
+import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageChanges;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
@@ -16,6 +18,7 @@ import org.jenkinsci.plugins.workflow.job.WorkflowJob;
 import org.jenkinsci.plugins.workflow.job.WorkflowRun;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
@@ -117,6 +120,32 @@ class CheckpointRestartTest {
                 goesOn(j, j.jenkins.getItemByFullName("low", WorkflowJob.class).getBuildByNumber(1), fate);
             });
         }
+    }
+
+    /** The record says that it runs on its own agent; the controller ends before its steps, which look for none, are told. */
+    @Test
+    void theStepsOfAResumedStageFollowAfterARestart() throws Throwable {
+        sessions.then(j -> {
+            Rig.assumeSuspendable();
+            Rig rig = new Rig(j);
+            rig.prepare();
+            hosts = new TwoHosts(j);
+            hosts.connect("A");
+            WorkflowRun run = Rig.start(rig.pipeline("low", 5, Rig.own(Rig.endless())));
+            Rig.awaitLog(run, "count-3\n");
+            StepsOnAgent.leave(LiveStage.find(CheckpointedOnTwoHosts.stage().id()), "A");
+        });
+        sessions.then(j -> {
+            hosts = hosts.of(j);
+            WorkflowRun run =
+                    j.jenkins.getItemByFullName("low", WorkflowJob.class).getBuildByNumber(1);
+            hosts.connectAgain("A");
+            Rig.awaitLog(run, "Ready to run at ");
+            Rig.awaitCounting(run);
+            Files.createFile(hosts.workspace("A", "low").resolve("enough"));
+            j.assertBuildStatusSuccess(j.waitForCompletion(run));
+            hosts.close();
+        });
     }
 
     private void goesOn(JenkinsRule j, WorkflowRun run, Fate fate) throws Exception {
