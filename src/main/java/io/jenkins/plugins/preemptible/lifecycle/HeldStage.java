@@ -42,6 +42,8 @@ final class HeldStage {
         BUSY,
         /** Nothing of it is there; a stage without an image was told lost, or went back to an earlier state. Or it is not asked. */
         ENDED,
+        /** Another host has answered, which knows nothing of the processes whose image has just been stored. */
+        STRANGE,
         /** No process, but what was dumped of it. */
         IMAGE,
         /** Frozen processes, of which an image has to be made anew. */
@@ -72,8 +74,11 @@ final class HeldStage {
             case BUSY:
                 return Found.BUSY;
             case UNKNOWN:
-                boolean mayRun = !stage.frozen() && !justStored && wasAsked(stage);
-                return stage.frozen() && awaited || mayRun ? strange(stage) : ended(stage);
+                if (justStored && !stage.frozen()) {
+                    return Found.STRANGE;
+                }
+                boolean mayBeThere = stage.frozen() ? awaited : wasAsked(stage);
+                return mayBeThere ? strange(stage) : ended(stage);
             case GONE:
                 return ended(stage);
             case IMAGE:
@@ -85,7 +90,7 @@ final class HeldStage {
         }
     }
 
-    /** To resume the sealed stage, and has not answered. */
+    /** To resume the sealed stage, or to end its processes, and has not answered. */
     private static boolean wasAsked(StageRecord stage) {
         return stage.luggage() != null && !OutlivesAgent.isTreeEnded(stage);
     }

@@ -89,7 +89,6 @@ final class ResumptionSteps {
             // It has this executor. One that is SUSPENDING is being thawed, by FrozenStage, until that succeeds.
             return Outcome.RUNS;
         }
-        live.resumes();
         if (stage.state() == StageState.SUSPENDED) {
             stage = stages.update(stage.id(), StageChanges.resuming());
         }

@@ -80,8 +80,8 @@ final class SealingSteps {
     private boolean fullTold;
     /** What the agent has sealed; null before. */
     private AgentStage.Dump dump;
-    /** The workspace could not be stored with the image, since its agent was away. */
-    private boolean luggageMissed;
+    /** How often a workspace that was missed could not be stored afterwards. */
+    private int lateFailures;
     /** What is safe among the artifacts, while it is not known whether the frozen processes are killed; else null. */
     private StoredImage stored;
 
@@ -120,7 +120,9 @@ final class SealingSteps {
             StageAgent agent = agents.of(stage.node(), stage.id());
             if (uncertain) {
                 long retryMillis = findOut(agent);
-                storeLuggageLate();
+                if (retryMillis == 0) {
+                    retryMillis = storeLuggageLate();
+                }
                 if (retryMillis > 0 || wanted() == null) {
                     return retryMillis;
                 }
@@ -128,8 +130,7 @@ final class SealingSteps {
             }
             boolean due = stage != null && !stage.memoryOnly() && stage.thawByMillis() == 0;
             long retryMillis = due ? seal(stage, agent) : 0;
-            storeLuggageLate();
-            return retryMillis;
+            return retryMillis > 0 ? retryMillis : storeLuggageLate();
         } catch (IOException x) {
             // Most likely the agent is away, and that shows elsewhere.
             LOGGER.log(Level.FINE, x, () -> "cannot seal the image of stage " + live.id() + " yet");
@@ -200,64 +201,80 @@ final class SealingSteps {
         switch (heldStage.ask(stage, agent, stored != null)) {
             case BUSY:
                 return LOOK_MILLIS;
+            case STRANGE:
+                boolean withLuggage = stage.luggage() != null;
+                forgetLuggage();
+                tellStored(stage, false);
+                if (withLuggage) {
+                    // Only the right host can say that the stage may go elsewhere.
+                    return LOOK_MILLIS;
+                }
+                break;
             case ENDED:
                 // What host that is does not matter any more, nor what workspace it has.
-                luggageMissed = false;
-                tellStored(stage);
+                forgetLuggage();
+                tellStored(stage, true);
                 break;
             case IMAGE:
                 treeLost = stage.frozen();
-                tellStored(stage);
+                tellStored(stage, true);
                 break;
             default:
                 // What was dumped before was given up for the hold.
                 stored = null;
                 dump = null;
                 treeLost = false;
-                luggageMissed = false;
         }
         uncertain = false;
         return 0;
     }
 
-    private void tellStored(StageRecord stage) {
+    private void forgetLuggage() {
+        if (LuggageChanges.isMissed(stages.find(live.id()), suspension)) {
+            stages.update(live.id(), LuggageChanges.missed(false));
+        }
+    }
+
+    /** @param gone whether its agent has said that no process of it is left */
+    private void tellStored(StageRecord stage, boolean gone) {
         if (stored != null && !stage.frozen()) {
-            tellSealed();
+            tellSealed(gone);
         }
         stored = null;
     }
 
     /**
-     * Stores a workspace that was missed, once it is known how the agent holds the stage. Nobody has touched the workspace since: it is the stage's, which stands still. Under no
-     * lock: it takes as long as the workspace is large, and a resume that begins meanwhile makes it useless.
+     * Stores a workspace that was missed, once it is known how the agent holds the stage. Nobody has touched it since: the stage
+     * stands still. Under no lock: it takes as long as the workspace is large, and a resume that begins meanwhile makes it
+     * useless.
+     *
+     * @return after how many milliseconds it is to be tried again; 0 = it is stored, or not needed any more
      */
-    private void storeLuggageLate() throws InterruptedException {
-        if (!luggageMissed || uncertain) {
-            return;
-        }
-        luggageMissed = false;
-        int resumes = live.resumesBegun();
+    private long storeLuggageLate() throws InterruptedException {
         StageRecord stage = stages.find(live.id());
-        if (!LuggageChanges.isMissed(stage, suspension)) {
-            return;
+        if (uncertain || !LuggageChanges.isMissed(stage, suspension)) {
+            return 0;
         }
         boolean taken = false;
         try (SealSide.Luggage again = side.packLuggage(stage)) {
             SealedLuggage luggage = again.store();
-            StageRecord sealed = luggage == null
-                    ? null
-                    : stages.update(live.id(), record -> {
-                        if (live.resumesBegun() == resumes) {
-                            LuggageChanges.storedLate(suspension, luggage).accept(record);
-                        }
-                    });
-            SealedLuggage known = sealed == null ? null : sealed.luggage();
+            StageRecord sealed = stages.update(
+                    live.id(),
+                    luggage == null ? LuggageChanges.missed(false) : LuggageChanges.storedLate(suspension, luggage));
+            SealedLuggage known = luggage == null || sealed == null ? null : sealed.luggage();
             taken = known != null && known.isSame(luggage);
             if (taken) {
                 side.say(SealingWords.luggageLate(luggage));
             }
+            return 0;
         } catch (IOException | RuntimeException x) {
-            LOGGER.log(Level.WARNING, x, () -> "cannot store the workspace of stage " + live.id() + " afterwards");
+            long pause = LOOK_MILLIS << Math.min(lateFailures++, MOST_DOUBLINGS);
+            LOGGER.log(
+                    Level.WARNING,
+                    x,
+                    () -> "cannot store the workspace of stage " + live.id() + " afterwards; tried again in "
+                            + StageLog.time(pause));
+            return LuggageChanges.isMissed(stages.find(live.id()), suspension) ? fromTheStart(pause) : 0;
         } finally {
             side.dropLuggage(stage, taken);
         }
@@ -344,33 +361,36 @@ final class SealingSteps {
         return commit(agent, luggage(stage, luggage));
     }
 
+    /** What became of the workspace: stored, not to be stored, or missed since its agent was away. */
+    private record Kept(@CheckForNull SealedLuggage luggage, boolean missed) {}
+
     /** The image is whole among the artifacts: for want of its workspace it must not be given up. */
-    @CheckForNull
-    private SealedLuggage luggage(StageRecord stage, SealSide.Luggage packed) throws InterruptedException {
+    private Kept luggage(StageRecord stage, SealSide.Luggage packed) throws InterruptedException {
         try {
-            return packed.store();
+            return new Kept(packed.store(), false);
         } catch (IOException | RuntimeException x) {
             LOGGER.log(Level.FINE, x, () -> "cannot store the workspace of " + stage + " yet");
         }
         try (SealSide.Luggage again = side.packLuggage(stage)) {
-            return again.store();
+            return new Kept(again.store(), false);
         } catch (IOException | RuntimeException x) {
             LOGGER.log(Level.WARNING, x, () -> "cannot store the workspace of " + stage);
-            luggageMissed = true;
             side.say(SealingWords.withoutLuggage(side.why(x), stage.node()));
-            return null;
+            return new Kept(null, true);
         }
     }
 
-    private long commit(StageAgent agent, @CheckForNull SealedLuggage luggage)
-            throws IOException, InterruptedException {
+    private long commit(StageAgent agent, Kept kept) throws IOException, InterruptedException {
+        SealedLuggage luggage = kept.luggage();
         live.operation().lockInterruptibly();
         try {
             if (wanted() == null) {
                 discard();
                 return 0;
             }
-            StageRecord sealed = stages.update(live.id(), StageChanges.sealed(dump.archiveBytes(), luggage));
+            StageRecord sealed = stages.update(
+                    live.id(),
+                    StageChanges.sealed(dump.archiveBytes(), luggage).andThen(LuggageChanges.missed(kept.missed())));
             if (sealed == null) {
                 discard();
                 return 0;
@@ -393,13 +413,12 @@ final class SealingSteps {
                 }
                 stored = null;
                 dump = null;
-                luggageMissed = false;
                 return refusal.tree() == AgentStage.NotKilled.Tree.RUNS ? LOOK_MILLIS : ofNoUse(refusal);
             }
             if (luggage != null) {
                 stages.update(live.id(), LuggageChanges.treeEnded(true));
             }
-            tellSealed();
+            tellSealed(true);
             return 0;
         } finally {
             live.operation().unlock();
@@ -414,8 +433,8 @@ final class SealingSteps {
     }
 
     /** Once the frozen processes are killed, which may be at a later look. */
-    private void tellSealed() {
-        side.say(stored.sentence(TimeUnit.NANOSECONDS.toMillis(clock.nanoTime() - began)));
+    private void tellSealed(boolean gone) {
+        side.say(stored.sentence(TimeUnit.NANOSECONDS.toMillis(clock.nanoTime() - began), gone));
         // What a former attempt has met is no reason any more to spare the stage.
         live.takeSealingFailed();
         if (!stored.treeLost()) {

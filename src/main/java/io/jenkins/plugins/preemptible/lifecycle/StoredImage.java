@@ -24,8 +24,11 @@ record StoredImage(
         return dump.dumpMillis() + dump.archiveMillis();
     }
 
-    /** @param tookMillis since the stage gave its executor away */
-    String sentence(long tookMillis) {
+    /**
+     * @param tookMillis since the stage gave its executor away
+     * @param gone whether its agent has said that no process of it is left
+     */
+    String sentence(long tookMillis, boolean gone) {
         String after = " " + StageLog.time(tookMillis) + " after that";
         String image = treeLost
                 ? "Image stored" + after + ", " + StageLog.size(dump.archiveBytes())
@@ -34,11 +37,14 @@ record StoredImage(
                         + " ms): "
                         + dump.processes() + " processes, " + StageLog.size(dump.imageBytes())
                         + " of memory and state, sealed into " + StageLog.size(dump.archiveBytes())
-                        + ". The frozen processes are gone from the agent's memory.";
+                        + (gone
+                                ? ". The frozen processes are gone from the agent's memory."
+                                : ". The agent has not said whether the frozen processes are gone from its memory.");
         return luggage == null
                 ? image
                 : image + " Its workspace is stored with it, " + StageLog.size(luggage.contentBytes()) + " in "
-                        + StageLog.size(luggage.archiveBytes()) + ": the stage can be resumed without this agent.";
+                        + StageLog.size(luggage.archiveBytes())
+                        + (gone ? ": the stage can be resumed without this agent." : ".");
     }
 
     StageSealed event(long nowMillis) {

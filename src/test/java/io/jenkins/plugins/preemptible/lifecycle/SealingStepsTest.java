@@ -347,6 +347,76 @@ class SealingStepsTest {
         assertTrue(attempt.stage().luggage().treeEnded());
     }
 
+    /** As {@code Sealing.takeUp} does it. */
+    @Test
+    void aWorkspaceThatWasMissedIsStoredAfterARestartOfTheController() throws Exception {
+        missed();
+        attempt.onLuggage = () -> {};
+        attempt.held = AgentStage.Held.IMAGE;
+        assertEquals(DONE, attempt.later().attempt());
+        assertTrue(attempt.stage().luggage().treeEnded());
+        attempt.packing.clear();
+        assertEquals(DONE, attempt.later().attempt());
+        assertEquals(List.of(), attempt.packing, "once");
+    }
+
+    /** The connection is lost once more in the midst of it. */
+    @Test
+    void aLateStoreThatFailsIsTriedAgainAtGrowingIntervals() throws Exception {
+        missed();
+        attempt.held = AgentStage.Held.IMAGE;
+        assertEquals(SealingSteps.LOOK_MILLIS, attempt.attempt());
+        assertEquals(2 * SealingSteps.LOOK_MILLIS, attempt.attempt());
+        assertNotNull(attempt.steps.wanted(), "it is not over");
+        attempt.onLuggage = () -> {};
+        assertEquals(DONE, attempt.attempt());
+        assertTrue(attempt.stage().luggage().treeEnded());
+        assertNull(attempt.steps.wanted());
+    }
+
+    /** No workspace was missed: it is too large, for instance. */
+    @Test
+    void aWorkspaceThatIsNotToBeStoredIsNotTriedAfterARestart() throws Exception {
+        assertEquals(DONE, attempt.attempt());
+        attempt.held = AgentStage.Held.IMAGE;
+        attempt.packing.clear();
+        assertEquals(DONE, attempt.later().attempt());
+        assertEquals(List.of(), attempt.packing);
+    }
+
+    /** An image is stored, its workspace is not, and whether the processes are ended is not known. */
+    private void missed() throws InterruptedException {
+        attempt.luggage = AttemptedSealing.luggage("token");
+        attempt.onLuggage = SealingStepsTest::fail;
+        attempt.onCommit = SealingStepsTest::fail;
+        assertEquals(SealingSteps.LOOK_MILLIS, attempt.attempt());
+        assertNull(attempt.stage().luggage());
+        attempt.onCommit = () -> {};
+    }
+
+    /** The kill was not answered, and another host connects by the agent's name. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void anotherHostDoesNotKnowWhetherTheProcessesAreGone(boolean withWorkspace) throws Exception {
+        attempt.luggage = withWorkspace ? AttemptedSealing.luggage("token") : null;
+        attempt.onCommit = SealingStepsTest::fail;
+        assertEquals(SealingSteps.LOOK_MILLIS, attempt.attempt());
+        attempt.onCommit = () -> {};
+        attempt.held = AgentStage.Held.UNKNOWN;
+        assertEquals(withWorkspace ? SealingSteps.LOOK_MILLIS : DONE, attempt.attempt());
+        String told = attempt.log.get(attempt.log.size() - 1);
+        assertTrue(told.contains("The agent has not said whether the frozen processes are gone"), told);
+        assertFalse(told.contains("without this agent"), told);
+        if (withWorkspace) {
+            assertFalse(attempt.stage().luggage().treeEnded());
+            assertEquals(SealingSteps.LOOK_MILLIS, attempt.attempt());
+            assertFalse(attempt.stage().luggage().treeEnded());
+            attempt.held = AgentStage.Held.IMAGE;
+            assertEquals(DONE, attempt.attempt());
+            assertTrue(attempt.stage().luggage().treeEnded());
+        }
+    }
+
     /** What was missed was of an image that is given up. */
     @Test
     void aWorkspaceThatIsStoredIsNotReplacedByALaterOne() throws Exception {
@@ -401,7 +471,6 @@ class SealingStepsTest {
             if (++calls[0] <= 2) {
                 fail();
             }
-            attempt.live.resumes();
             attempt.stages.update(attempt.stage().id(), StageChanges.resuming());
             attempt.stages.update(attempt.stage().id(), StageChanges.postponed(5_000_000));
         };

@@ -68,7 +68,6 @@ public final class LiveStage {
     /** The build log says that a suspension waits for the end of {@link #sealing}. */
     private final AtomicBoolean waitingTold = new AtomicBoolean();
 
-    private final AtomicInteger resumes = new AtomicInteger();
     private final AtomicInteger outages = new AtomicInteger();
     /** Its agent has no record of it; null while it has one. Under this object's lock. */
     @CheckForNull
@@ -269,16 +268,6 @@ public final class LiveStage {
         boolean failed = sealingFailed;
         sealingFailed = false;
         return failed;
-    }
-
-    /** An attempt to resume it begins: from now on it may run. */
-    public void resumes() {
-        resumes.incrementAndGet();
-    }
-
-    /** How many attempts to resume it have begun. */
-    public int resumesBegun() {
-        return resumes.get();
     }
 
     /** Another attempt to resume it found the agent or the archive away. @return how many did in a row before */

@@ -26,10 +26,23 @@ public final class LuggageChanges {
      * @param suspension which one the image is of
      */
     public static Consumer<StageRecord> storedLate(int suspension, SealedLuggage luggage) {
-        return stage -> stage.luggage = isMissed(stage, suspension) ? luggage.withTreeEnded(true) : stage.luggage;
+        return stage -> {
+            if (isMissed(stage, suspension)) {
+                stage.luggage = luggage.withTreeEnded(true);
+                stage.luggageMissed = false;
+            }
+        };
     }
 
-    /** Whether the stage is suspended with a sealed image of that suspension, and has no workspace stored with it. */
+    /** Of a suspended stage with a sealed image: whether its workspace is still to be stored. */
+    public static Consumer<StageRecord> missed(boolean missed) {
+        return stage -> stage.luggageMissed = missed;
+    }
+
+    /**
+     * Whether the stage is suspended with a sealed image of that suspension, was not asked to be resumed since, and its
+     * workspace is still to be stored.
+     */
     public static boolean isMissed(@CheckForNull StageRecord stage, int suspension) {
         return stage != null
                 && stage.state == StageState.SUSPENDED
@@ -37,7 +50,7 @@ public final class LuggageChanges {
                 && !stage.frozen
                 && stage.luggage == null
                 && stage.imageKey != null
-                && stage.restoringOn == null;
+                && stage.luggageMissed;
     }
 
     /** Nothing of it is left on the host with that token. */

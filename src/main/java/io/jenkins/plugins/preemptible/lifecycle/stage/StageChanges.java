@@ -39,6 +39,7 @@ public final class StageChanges {
             stage.reason = reason;
             triesAnew(stage);
             stage.luggage = null;
+            stage.luggageMissed = false;
         }
     }
 
@@ -145,6 +146,7 @@ public final class StageChanges {
             stage.frozen = true;
             stage.imageKey = key;
             stage.luggage = null;
+            stage.luggageMissed = false;
         };
     }
 
@@ -192,9 +194,12 @@ public final class StageChanges {
         return stage -> stage.unsealed = true;
     }
 
-    /** An executor arrived: SUSPENDED becomes RESUMING. */
+    /** An executor arrived: SUSPENDED becomes RESUMING. From now on it may run, and change its workspace. */
     public static Consumer<StageRecord> resuming() {
-        return stage -> stage.state = StageLifecycle.next(stage.state, Event.RESUME_REQUESTED);
+        return stage -> {
+            stage.state = StageLifecycle.next(stage.state, Event.RESUME_REQUESTED);
+            stage.luggageMissed = false;
+        };
     }
 
     /**

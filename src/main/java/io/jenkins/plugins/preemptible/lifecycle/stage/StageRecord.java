@@ -216,6 +216,11 @@ public final class StageRecord implements Cloneable {
     /** Of a stage with a sealed image: its workspace, where that is sealed, too; null otherwise, and in such records. */
     @CheckForNull
     SealedLuggage luggage;
+    /**
+     * Of a suspended stage with a sealed image: its agent was away when the workspace was to be stored with it, and nothing has
+     * touched that since. False in such records.
+     */
+    boolean luggageMissed;
     /** Tokens of hosts on which something of it may be left, though it is elsewhere now; null in such records. */
     @CheckForNull
     List<String> leftHosts;
