@@ -216,12 +216,13 @@ final class ResumptionSteps {
         String words = from.words(before);
         Consumer<StageRecord> runs = StageChanges.resumed(restore.enterCommand(), words, now)
                 .andThen(StageChanges.contained(restore.contained()));
-        stages.settle(before.id(), side.runsHere().andThen(runs));
+        StageRecord settled = stages.settle(before.id(), side.runsHere().andThen(runs));
+        StageRecord after = settled == null ? before : settled;
         live.outageOver();
         live.known();
         side.ran(before);
         if (from == ResumedFrom.LOCAL_IMAGE || from == ResumedFrom.ARCHIVE) {
-            side.measured(before.node(), live.memory().residentBytes(), tookMillis);
+            side.measured(after.node(), live.memory().residentBytes(), tookMillis);
         }
         if (live.takeSealingFailed()) {
             live.retryAfter(LiveStage.REFUSED_RETRY_MILLIS);
@@ -250,7 +251,7 @@ final class ResumptionSteps {
             LOGGER.log(Level.WARNING, x, () -> "cannot tidy up after resuming " + before);
         }
         side.tell(listener -> listener.onResumed(
-                new StageResumed(before.ref(), now, tookMillis, Math.max(0, suspendedMillis), from.name())));
+                new StageResumed(after.ref(), now, tookMillis, Math.max(0, suspendedMillis), from.name())));
         live.carryOutKill();
     }
 

@@ -20,6 +20,10 @@ import hudson.slaves.DumbSlave;
 import hudson.slaves.NodeProperty;
 import hudson.slaves.NodePropertyDescriptor;
 import hudson.slaves.WorkspaceList;
+import io.jenkins.plugins.preemptible.history.AgentTimelines;
+import io.jenkins.plugins.preemptible.history.Timeline;
+import io.jenkins.plugins.preemptible.history.Timeline.Kind;
+import java.util.List;
 import org.jenkinsci.plugins.workflow.job.WorkflowRun;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -75,6 +79,33 @@ class MoveWishesTest extends MovedStages {
         new CLICommandInvoker(j, "preemptible-resume").invokeWithArgs("low", "1");
         Rig.awaitLog(stage, "Resumed on A");
         endsOn("A", stage);
+    }
+
+    /** With an executor to it where it is, and without one where it was. */
+    @Test
+    void aStageThatHasMovedIsShownOnItsNewAgent() throws Exception {
+        WorkflowRun stage = begin(counter());
+        suspend(stage, 1);
+        hosts.connect("B");
+        move("B");
+        awaitMoved(stage, "A", "B");
+        Rig.awaitLog(stage, "Resumed on B");
+        await("the timelines").atMost(LONG).untilAsserted(() -> {
+            assertEquals(List.of(Kind.RUNNING), shown("B"));
+            assertEquals(Kind.RUNNING, shown("A").get(0));
+            assertNotEquals(Kind.RUNNING, shown("A").get(shown("A").size() - 1));
+        });
+        endsOn("B", stage);
+    }
+
+    /** The bars of the one stage that an agent has, or had. */
+    private static List<Kind> shown(String agent) {
+        List<List<Kind>> stages = AgentTimelines.get().of(agent).getRows().stream()
+                .map(row -> row.bars().stream().map(Timeline.Bar::kind).toList())
+                .filter(kinds -> !kinds.contains(Kind.OTHER))
+                .toList();
+        assertEquals(1, stages.size(), agent);
+        return stages.get(0);
     }
 
     /** Jenkins' leases go with the agent: another build would get the workspace. */
