@@ -55,7 +55,8 @@ final class ResumeVerbs {
                 State now = state(engine, stage).orElse(State.ENDED);
                 switch (now) {
                     case RUNNING:
-                        return running(engine, stage);
+                        // Its record may say so of one that has ended, as long as another call holds its lock.
+                        return engine.status(stage).initPid() == 0 ? null : running(engine, stage);
                     case SUSPENDING:
                     case SUSPENDED:
                     case RESUMING:

@@ -27,6 +27,8 @@ import java.util.concurrent.TimeUnit;
 import org.jenkinsci.plugins.workflow.job.WorkflowRun;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** A running stage whose agent is lost goes on elsewhere from its last checkpoint. */
 @Tag("acceptance")
@@ -100,12 +102,17 @@ class CheckpointTest extends CheckpointedOnTwoHosts {
     }
 
     /** As by a restart of its host: the agent is back at once, and nothing of the stage runs there. */
-    @Test
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
     @Tag("slow")
-    void anAgentWhoseHostHasRestartedResumesItItself() throws Exception {
+    void anAgentWhoseHostHasRestartedResumesItItself(boolean anotherBoot) throws Exception {
         WorkflowRun run = checkpointed(1);
         j.jenkins.getNode("A").toComputer().disconnect(null).get();
-        hosts.killStages("A");
+        if (anotherBoot) {
+            hosts.boot("A");
+        } else {
+            hosts.killStages("A");
+        }
         hosts.connectAgain("A");
         Rig.awaitLog(run, "The host of the agent 'A' has lost this stage's processes.");
         Rig.awaitLog(run, "Resumed from the checkpoint of ");
@@ -115,6 +122,8 @@ class CheckpointTest extends CheckpointedOnTwoHosts {
         j.jenkins.getNode("A").toComputer().disconnect(null).get();
         hosts.connectAgain("A");
         endsRolledBack("A", run);
+        assertThat(Rig.log(run), not(containsString("Not resumed. ")));
+        assertThat(Rig.log(run), not(containsString("whose answer was lost")));
     }
 
     /** A store that is away says nothing of the checkpoint: an older one repeats more work. */

@@ -17,6 +17,7 @@ import io.jenkins.plugins.preemptible.engine.api.StageId;
 import io.jenkins.plugins.preemptible.engine.api.StageSpec;
 import io.jenkins.plugins.preemptible.engine.api.StageStatus.State;
 import io.jenkins.plugins.preemptible.engine.api.Tier;
+import io.jenkins.plugins.preemptible.engine.host.LibC;
 import io.jenkins.plugins.preemptible.engine.image.ImageKey;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
 import java.io.IOException;
@@ -118,6 +119,22 @@ class SuspendAndResumeVerbsTest {
         assertEquals(State.RUNNING, state());
         assertFalse(Files.exists(exchange));
         assertEquals("ALREADY_RUNNING", restoreUnstored().tier(), "an answer that was lost is given again");
+    }
+
+    /** As after a boot of its host, when several calls look what is left of it: the first one removes its control group. */
+    @Test
+    void aStageThatHasEndedIsNotTakenForOneThatRuns() throws Exception {
+        engine.thaw(ID);
+        assertEquals("ALREADY_RUNNING", resumeHere().tier());
+        StageFolder known = new StageFolder(folder.resolve("home/stages").resolve(ID.value()));
+        try (StageFolder.Held lock = known.lock().orElseThrow()) {
+            LibC.kill(engine.status(ID).initPid(), LibC.SIGKILL);
+            await().until(() -> engine.status(ID).initPid() == 0);
+            assertEquals(State.RUNNING, state(), "nobody else may change its record");
+            assertNull(resumeHere());
+        }
+        assertEquals(State.FAILED, state());
+        assertNull(resumeHere());
     }
 
     @Test
