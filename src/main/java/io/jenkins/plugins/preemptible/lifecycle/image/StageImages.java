@@ -229,7 +229,8 @@ public final class StageImages {
     /** The same of a file whose size is not known: its parts go by their names. */
     public static void fetchWhole(Run<?, ?> run, String path, FilePath to) throws IOException, InterruptedException {
         int name = path.lastIndexOf('/') + 1;
-        VirtualFile folder = run.getArtifactManager().root().child(path.substring(0, name));
+        // Without a slash at its end, which a store would take for a part of its name.
+        VirtualFile folder = run.getArtifactManager().root().child(path.substring(0, name - 1));
         List<String> beside = Stream.of(folder.list()).map(VirtualFile::getName).toList();
         List<String> files = ImageParts.named(path.substring(name), beside);
         fetch(run, files.stream().map(path.substring(0, name)::concat).toList(), to);
