@@ -2,8 +2,6 @@ package io.jenkins.plugins.preemptible.checkpoint;
 
 import hudson.Extension;
 import hudson.model.Run;
-import hudson.security.ACL;
-import hudson.security.ACLContext;
 import io.jenkins.plugins.preemptible.event.StageEnded;
 import io.jenkins.plugins.preemptible.event.StageListener;
 import io.jenkins.plugins.preemptible.lifecycle.image.StageImages;
@@ -18,7 +16,7 @@ import java.util.logging.Logger;
  *
  * <ol>
  *   <li>Each checkpoint has names of its own, by its number: one that is being stored never spoils another.
- *   <li>When the stage ends, all of its own are removed, also those that no record names. What a deleted build had went with it.
+ *   <li>When the stage ends they go with all that is stored of it, see {@code Ending}.
  *   <li>Of a stage that could not be restored they stay with the build: one of them is its image, and may refer to another.
  * </ol>
  */
@@ -51,16 +49,5 @@ public final class CheckpointFiles implements StageListener {
     @Override
     public void onEnded(StageEnded event) {
         Checkpointing.forget(event.stage().id());
-        if (event.imageKept()) {
-            return;
-        }
-        try (ACLContext system = ACL.as2(ACL.SYSTEM2)) {
-            Run<?, ?> run = Run.fromExternalizableId(event.stage().runId());
-            if (run != null) {
-                StageImages.deleteAll(run, event.stage().id(), name -> name.startsWith(PREFIX));
-            }
-        } catch (IllegalArgumentException x) {
-            LOGGER.log(Level.FINE, x, () -> "no build of " + event.stage());
-        }
     }
 }

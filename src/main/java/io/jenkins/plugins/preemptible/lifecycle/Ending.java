@@ -6,6 +6,8 @@ import hudson.model.Node;
 import hudson.model.PeriodicWork;
 import hudson.model.Run;
 import hudson.model.TaskListener;
+import hudson.security.ACL;
+import hudson.security.ACLContext;
 import io.jenkins.plugins.preemptible.agent.AgentStage;
 import io.jenkins.plugins.preemptible.agent.Nodes;
 import io.jenkins.plugins.preemptible.agent.PausedOnAgent;
@@ -37,11 +39,11 @@ import java.util.stream.Collectors;
  *
  * <ol>
  *   <li>{@link #of} is called once, when the stage's body has ended; it marks the stage and returns at once.
- *   <li>Off that thread it waits for a suspension or restore in progress, removes image and key, kills what is left on
- *       the agent, and only then drops the record. Image and key of a stage that could not be restored are kept.
- *   <li>An agent that is away is cleaned when it is back, also by the next process of the controller: the stage's record
- *       is among the registry's leftovers until then, for a week where the agent was removed. A cloud's agent that was
- *       removed never comes back, and is forgotten. None is ever waited for.
+ *   <li>Off that thread it waits for a suspension or restore in progress, drops the key, kills what is left on the agent, and
+ *       removes all that is stored of the stage. Image and key of a stage that could not be restored are kept.
+ *   <li>What cannot be done then is tried again, also by the next process of the controller: the stage's record is among the
+ *       registry's leftovers until nothing is left, for a week where the agent was removed. A cloud's agent that was removed
+ *       never comes back, and is forgotten. None is ever waited for.
  * </ol>
  */
 public final class Ending {
@@ -51,16 +53,23 @@ public final class Ending {
     /** Of an agent that is there; an agent that is away is waited for, and so is the program of a container that is paused. */
     private static final int MOST_TRIES = 20;
 
+    /** In the place of an agent's name, which has no such character. */
+    private static final String ARTIFACTS = "/artifacts";
+
+    private static final long LONGEST_PAUSE_MILLIS = TimeUnit.MINUTES.toMillis(10);
+
     /** An agent that was removed may be added again, with what is left on its host. */
     private static final long UNKNOWN_MILLIS = TimeUnit.DAYS.toMillis(7);
 
     /** How often the cleaning of an ended stage failed on an agent, in this process of the controller. */
     private static final Map<String, Integer> FAILURES = new ConcurrentHashMap<>();
+    /** When an artifact store that could not remove an ended stage's files is asked again. */
+    private static final Map<String, Long> LATER = new ConcurrentHashMap<>();
     /** Where something that is paused with an ended stage cannot be reached: said once, and no failure of a try. */
     private static final Set<String> UNREACHABLE = ConcurrentHashMap.newKeySet();
     /** Agents that are clean of an ended stage, of which another one is not yet. */
     private static final Set<String> CLEANED = ConcurrentHashMap.newKeySet();
-    /** Ended stages that are being cleaned away at this moment. */
+    /** Ended stages that are being cleaned away at this moment; apart from it, those whose artifacts are. */
     private static final Set<String> CLEANING = ConcurrentHashMap.newKeySet();
 
     private Ending() {}
@@ -88,13 +97,10 @@ public final class Ending {
                 if (last.suspended()) {
                     StageMarks.resumed(live, List.of());
                 }
-                if (run != null && !last.imageKept()) {
-                    StageImages.delete(run, last.id());
-                }
                 StageRegistry.get().ended(last.id());
                 live.forget();
                 tellEnded(last);
-                clean(last);
+                clean(last, run);
             } finally {
                 live.operation().unlock();
             }
@@ -105,12 +111,7 @@ public final class Ending {
     static void ofLost(StageRecord stage, @CheckForNull Run<?, ?> run) {
         StageRegistry.get().ended(stage.id());
         tellEnded(stage);
-        StageThreads.submitFor(stage.node(), "removing lost " + stage, () -> {
-            if (run != null && !stage.imageKept()) {
-                StageImages.delete(run, stage.id());
-            }
-            clean(stage);
-        });
+        StageThreads.submitFor(stage.node(), "removing lost " + stage, () -> clean(stage, run));
     }
 
     private static void tellEnded(StageRecord stage) {
@@ -118,22 +119,44 @@ public final class Ending {
                 new StageEnded(stage.ref(), System.currentTimeMillis(), stage.suspended(), stage.imageKept())));
     }
 
-    /** Removes what is left of an ended stage, from those of its agents that are there. */
-    private static void clean(StageRecord stage) throws InterruptedException {
+    private static void clean(StageRecord stage, @CheckForNull Run<?, ?> run) throws InterruptedException {
+        clean(stage, run, false);
+    }
+
+    /**
+     * Removes what is left of an ended stage, from its build's artifacts and from those of its agents that are there.
+     *
+     * @param forgotten whether its agent does not come back
+     */
+    private static void clean(StageRecord stage, @CheckForNull Run<?, ?> run, boolean forgotten)
+            throws InterruptedException {
         if (!CLEANING.add(stage.id())) {
             return;
         }
+        boolean agents = forgotten;
         try {
             boolean own = cleaned(stage, stage.node());
             boolean others = true;
             for (String agent : others(stage)) {
                 others &= cleaned(stage, agent);
             }
-            if (own && others) {
-                done(stage);
-            }
+            agents |= own && others;
         } finally {
             CLEANING.remove(stage.id());
+        }
+        boolean clean = agents;
+        String artifacts = key(stage, ARTIFACTS);
+        if (CLEANING.add(artifacts)) {
+            // A store may take long to answer: it gets threads that no agent waits for.
+            StageThreads.submitFor(ARTIFACTS, "removing what is stored of " + stage, () -> {
+                try {
+                    if (removed(stage, run) && clean) {
+                        done(stage);
+                    }
+                } finally {
+                    CLEANING.remove(artifacts);
+                }
+            });
         }
     }
 
@@ -144,6 +167,30 @@ public final class Ending {
             others.add(stage.restoringOn());
         }
         return others;
+    }
+
+    /** @return whether nothing of it is left among its build's artifacts that is not kept, or nothing more can be done about it */
+    private static boolean removed(StageRecord stage, @CheckForNull Run<?, ?> run) {
+        String key = key(stage, ARTIFACTS);
+        if (run == null || stage.imageKept() || CLEANED.contains(key)) {
+            return true;
+        }
+        long now = System.currentTimeMillis();
+        if (now < LATER.getOrDefault(key, 0L)) {
+            return false;
+        }
+        if (!StageImages.deleteOrEmpty(run, stage.id())) {
+            int tries = FAILURES.merge(key, 1, Integer::sum);
+            if (tries < MOST_TRIES) {
+                LATER.put(key, now + Math.min(PERIOD_MILLIS << tries, LONGEST_PAUSE_MILLIS));
+                return false;
+            }
+            LOGGER.log(
+                    Level.WARNING,
+                    "gave up removing what is stored of {0} among the artifacts of {1}; nobody has its key any more",
+                    new Object[] {stage, run});
+        }
+        return CLEANED.add(key);
     }
 
     /** @return whether nothing of it is left there, or nothing more can be done about it */
@@ -224,13 +271,14 @@ public final class Ending {
     }
 
     private static void done(StageRecord stage) {
+        LATER.remove(key(stage, ARTIFACTS));
         FAILURES.keySet().removeIf(key -> key.startsWith(key(stage, "")));
         UNREACHABLE.removeIf(key -> key.startsWith(key(stage, "")));
         CLEANED.removeIf(key -> key.startsWith(key(stage, "")));
         StageRegistry.get().cleaned(stage.id());
     }
 
-    /** Cleans agents that were away when a stage of theirs ended, or when the controller stopped at that moment. */
+    /** Cleans agents and stores that were away when a stage ended, also where the controller stopped at that moment. */
     @Extension
     public static final class Leftovers extends PeriodicWork {
 
@@ -251,17 +299,30 @@ public final class Ending {
         protected void doRun() {
             long now = System.currentTimeMillis();
             for (StageRecord stage : StageRegistry.get().leftovers()) {
+                boolean forgotten = false;
                 if (Nodes.named(stage.node()) == null) {
                     long since = unknownSince.computeIfAbsent(stage.id(), id -> now);
-                    if (stage.onCloud() || now - since > UNKNOWN_MILLIS) {
-                        unknownSince.remove(stage.id());
-                        done(stage);
-                        continue;
-                    }
+                    forgotten = stage.onCloud() || now - since > UNKNOWN_MILLIS;
                 } else {
                     unknownSince.remove(stage.id());
                 }
-                StageThreads.submitFor(stage.node(), "removing " + stage, () -> clean(stage));
+                boolean gone = forgotten;
+                StageThreads.submitFor(stage.node(), "removing " + stage, () -> clean(stage, runOf(stage), gone));
+            }
+            unknownSince
+                    .keySet()
+                    .retainAll(StageRegistry.get().leftovers().stream()
+                            .map(StageRecord::id)
+                            .toList());
+        }
+
+        @CheckForNull
+        private static Run<?, ?> runOf(StageRecord stage) {
+            try (ACLContext system = ACL.as2(ACL.SYSTEM2)) {
+                return Run.fromExternalizableId(stage.runId());
+            } catch (IllegalArgumentException x) {
+                LOGGER.log(Level.FINE, x, () -> "no build of " + stage);
+                return null;
             }
         }
     }

@@ -3,6 +3,7 @@ package io.jenkins.plugins.preemptible.acceptance;
 import static org.awaitility.Awaitility.await;
 import static org.hamcrest.MatcherAssert.assertThat;
 import static org.hamcrest.Matchers.containsString;
+import static org.hamcrest.Matchers.equalTo;
 import static org.hamcrest.Matchers.everyItem;
 import static org.hamcrest.Matchers.hasItem;
 import static org.hamcrest.Matchers.lessThanOrEqualTo;
@@ -126,7 +127,10 @@ class S3ArtifactsTest extends OnTwoHosts {
         Rig.awaitLog(stage, "Moved from A to B in ");
         endsOn("B", stage);
         Rig.awaitLog(stage, STAYS);
-        assertEquals(objects.keySet(), server.objects().keySet(), "none was removed");
+        await("none was removed, and nothing is in them")
+                .atMost(LONG)
+                .untilAsserted(() -> assertThat(server.objects().values(), everyItem(equalTo(0L))));
+        assertEquals(objects.keySet(), server.objects().keySet());
         stage.delete();
         assertEquals(Map.of(), server.objects());
     }

@@ -20,17 +20,19 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.io.SequenceInputStream;
 import java.io.UncheckedIOException;
-import java.net.URI;
 import java.nio.file.FileSystemException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.Enumeration;
+import java.util.HashMap;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import java.util.function.Predicate;
 import java.util.logging.Level;
 import java.util.logging.Logger;
+import java.util.regex.Pattern;
 import java.util.stream.Stream;
 import jenkins.model.ArtifactManager;
 import jenkins.model.Jenkins;
@@ -48,12 +50,17 @@ import jenkins.util.VirtualFile;
  *   <li>{@link #fetch} brings it to the agent's exchange folder.
  *   <li>{@link #delete} removes the file where the artifact manager keeps files; elsewhere the image stays, useless
  *       without its key.
+ *   <li>{@link #deleteOrEmpty} puts an empty file in its place there: only for a name that is not taken again soon. A store that
+ *       answers late would empty what has the name by then.
  * </ol>
  */
 public final class StageImages {
 
     private static final Logger LOGGER = Logger.getLogger(StageImages.class.getName());
     private static final long OTHER_FILES_BYTES = 64L << 20;
+
+    /** What the plugin stores, whole or in parts. */
+    private static final Pattern STORED = Pattern.compile(".*\\.(preempt|workspace)(\\.\\d+-of-\\d+)?");
 
     private StageImages() {}
 
@@ -326,29 +333,105 @@ public final class StageImages {
         return deleteAll(run, stageId, name -> ImageParts.isOf(file, name));
     }
 
-    /** Removes all files of a stage with such names; tells whether nothing is left of them. */
-    public static boolean deleteAll(Run<?, ?> run, String stageId, Predicate<String> names) {
-        boolean all = true;
-        try {
-            VirtualFile folder =
-                    run.getArtifactManager().root().child(ImagePath.FOLDER).child(stageId);
-            for (VirtualFile file : folder.list()) {
-                // All of them, whatever becomes of one.
-                all &= !names.test(file.getName()) || delete(run, stageId, file);
+    /** Removes the files of a stage with such names where that can be done; tells whether nothing is left of them. */
+    private static boolean deleteAll(Run<?, ?> run, String stageId, Predicate<String> names) {
+        return withoutFailure(run, stageId, () -> delete(run, stageId, names).isEmpty());
+    }
+
+    /**
+     * Removes the files of a stage with such names, and puts empty ones in the place of those that the artifact manager cannot
+     * remove. May take as long as a store takes to answer.
+     *
+     * @return whether nothing is left in them
+     */
+    public static boolean deleteOrEmpty(Run<?, ?> run, String stageId, Predicate<String> names) {
+        return withoutFailure(run, stageId, () -> {
+            List<String> full = new ArrayList<>();
+            for (VirtualFile file : delete(run, stageId, names)) {
+                if (isOnDisk(file)) {
+                    return false;
+                }
+                if (file.length() > 0) {
+                    full.add(file.getName());
+                }
             }
-            removeEmpty(folder);
+            empty(run, stageId, full);
+            return true;
+        });
+    }
+
+    /** The same of all that is stored of a stage, checkpoints too. */
+    public static boolean deleteOrEmpty(Run<?, ?> run, String stageId) {
+        return deleteOrEmpty(run, stageId, name -> STORED.matcher(name).matches());
+    }
+
+    /** Asks an artifact manager, which may be away. */
+    @FunctionalInterface
+    private interface Removal {
+        boolean run() throws IOException, InterruptedException;
+    }
+
+    private static boolean withoutFailure(Run<?, ?> run, String stageId, Removal removal) {
+        try {
+            return removal.run();
         } catch (IOException | RuntimeException x) {
-            LOGGER.log(Level.WARNING, x, () -> "cannot list what " + run + " keeps of stage " + stageId);
-            return false;
+            LOGGER.log(Level.WARNING, x, () -> "cannot remove what " + run + " keeps of stage " + stageId);
+        } catch (InterruptedException x) {
+            Thread.currentThread().interrupt();
         }
-        return all;
+        return false;
+    }
+
+    /** @return those that are still there */
+    private static List<VirtualFile> delete(Run<?, ?> run, String stageId, Predicate<String> names) throws IOException {
+        VirtualFile folder =
+                run.getArtifactManager().root().child(ImagePath.FOLDER).child(stageId);
+        List<VirtualFile> left = new ArrayList<>();
+        for (VirtualFile file : folder.list()) {
+            // All of them, whatever becomes of one.
+            if (names.test(file.getName()) && !delete(run, stageId, file)) {
+                left.add(file);
+            }
+        }
+        removeEmpty(folder);
+        return left;
+    }
+
+    private static void empty(Run<?, ?> run, String stageId, List<String> names)
+            throws IOException, InterruptedException {
+        if (names.isEmpty()) {
+            return;
+        }
+        // Fails where the build's folder is gone, and its artifacts with it.
+        Path folder = Files.createTempDirectory(run.getRootDir().toPath(), ImagePath.FOLDER);
+        try {
+            Map<String, String> artifacts = new HashMap<>();
+            for (String name : names) {
+                Files.createFile(folder.resolve(name));
+                artifacts.put(ImagePath.of(stageId, name), name);
+            }
+            run.getArtifactManager()
+                    .archive(
+                            new FilePath(folder.toFile()),
+                            new Launcher.LocalLauncher(TaskListener.NULL),
+                            BuildListenerAdapter.wrap(TaskListener.NULL),
+                            artifacts);
+        } finally {
+            for (String name : names) {
+                Files.deleteIfExists(folder.resolve(name));
+            }
+            Files.deleteIfExists(folder);
+        }
+    }
+
+    private static boolean isOnDisk(VirtualFile file) {
+        return "file".equals(file.toURI().getScheme());
     }
 
     private static void removeEmpty(VirtualFile folder) {
         try {
-            URI uri = folder.toURI();
-            if ("file".equals(uri.getScheme())) {
-                ImageTransfer.removeEmpty(Path.of(uri));
+            if (isOnDisk(folder)) {
+                ImageTransfer.removeEmpty(Path.of(folder.toURI()));
             }
         } catch (IOException | RuntimeException x) {
             LOGGER.log(Level.FINE, x, () -> folder + " is left, empty");
@@ -357,11 +440,10 @@ public final class StageImages {
 
     private static boolean delete(Run<?, ?> run, String stageId, VirtualFile file) {
         try {
-            URI uri = file.toURI();
-            if (!"file".equals(uri.getScheme())) {
+            if (!isOnDisk(file)) {
                 return false;
             }
-            Files.deleteIfExists(Path.of(uri));
+            Files.deleteIfExists(Path.of(file.toURI()));
             return true;
         } catch (IOException | RuntimeException x) {
             LOGGER.log(

@@ -186,6 +186,8 @@ public final class StageRegistry implements Saveable, StageStore {
         }
         left.imageKey = null;
         left.luggage = null;
+        // They have keys of their own.
+        left.checkpoints = null;
         leftovers.put(id, left);
         saveOrWarn(id);
         StageStateListener.tell(stage.node);

@@ -34,12 +34,18 @@ public final class Pretended {
 
     /** A stage of that build ended since it could not be restored. */
     public static void endedUnrestored(String id, String runId) {
+        endedUncleaned(id, runId);
+        StageRegistry.get().cleaned(id);
+    }
+
+    /** The same; and a cloud's agent, which was removed, was not cleaned of it. */
+    public static void endedUncleaned(String id, String runId) {
         StageRecord stage = StageRecord.running(id, StageRecord.Form.OWN, runId, "stage", "agent", "", null, 3, 0);
         stage.imageKept = true;
         stage.imageKey = Secret.fromString("a key");
+        stage.onCloud = true;
         StageRegistry.get().add(stage);
         StageRegistry.get().ended(id);
-        StageRegistry.get().cleaned(id);
     }
 
     /** A record of a stage that runs since then, known to nobody. */
