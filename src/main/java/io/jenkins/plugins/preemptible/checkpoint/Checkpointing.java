@@ -32,7 +32,6 @@ import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
 import java.io.IOException;
 import java.util.HashMap;
-import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -46,7 +45,8 @@ import org.jenkinsci.plugins.workflow.graph.FlowNode;
  *
  * <ol>
  *   <li>The steps that run in it are noted: a checkpoint is of use as long as the Pipeline waits for these.
- *   <li>The agent takes it and seals it; both archives are brought to the build's artifacts, each under a new name.
+ *   <li>The agent takes it and seals it; both archives are brought to the build's artifacts, each under a name that no
+ *       other needs.
  *   <li>Where the stage still runs the same steps, the record names it; only then the one before the last is removed.
  * </ol>
  *
@@ -120,8 +120,8 @@ final class Checkpointing {
         if (obstacle != null) {
             return not(obstacle.sentence());
         }
-        StageRecord begun = StageRegistry.get()
-                .update(live.id(), Checkpoints.set(stage.checkpoints().begin()));
+        StageRecord begun =
+                StageRegistry.get().update(live.id(), Checkpoints.set(CheckpointFiles.begin(stage.checkpoints())));
         if (begun == null || withoutRoom(0)) {
             return false;
         }
@@ -181,8 +181,8 @@ final class Checkpointing {
         }
         boolean noted = false;
         try {
-            StageImages.store(live, agent::askImage, made.archiveBytes(), image);
-            StageImages.store(live, agent::askFiles, made.luggageBytes(), files);
+            CheckpointFiles.store(live, agent::askImage, made.archiveBytes(), image);
+            CheckpointFiles.store(live, agent::askFiles, made.luggageBytes(), files);
             Map<String, Long> sizes = new HashMap<>();
             for (int i = 0; i < folders.size(); i++) {
                 sizes.put(folders.get(i), made.logSizes().get(i));
@@ -206,10 +206,12 @@ final class Checkpointing {
                     before);
         } catch (ArchiveRoom.ShortageException x) {
             return not(x.shortage().sentence());
+        } catch (CheckpointFiles.TakenException x) {
+            LOGGER.log(Level.FINE, x, () -> "no checkpoint of stage " + live.id());
+            return not("The artifact store does not answer, or does not overwrite files.");
         } finally {
-            if (!noted) {
-                CheckpointFiles.delete(live, List.of(image, files));
-            }
+            // Not under the stage's lock, since a store may take long to answer.
+            tidyUp(stage, List.of(image, files));
         }
         if (noted) {
             TOLD.remove(live.id());
@@ -237,17 +239,22 @@ final class Checkpointing {
             if (now == null || !before.equals(StepsInFlight.of(live))) {
                 return false;
             }
-            Checkpoints old = now.checkpoints();
-            Checkpoints all = old.with(checkpoint);
-            if (StageRegistry.get().update(live.id(), Checkpoints.set(all)) == null) {
-                return false;
-            }
-            Set<String> needless = new HashSet<>(old.files());
-            needless.removeAll(all.files());
-            CheckpointFiles.delete(live, List.copyOf(needless));
-            return true;
+            Checkpoints all = now.checkpoints().with(checkpoint);
+            return StageRegistry.get().update(live.id(), Checkpoints.set(all)) != null;
         } finally {
             live.operation().unlock();
+        }
+    }
+
+    /** What is stored of this one goes where the record does not name it, and what earlier ones have left. */
+    private static void tidyUp(StageRecord stage, List<String> own) {
+        StageRecord now = StageRegistry.get().find(stage.id());
+        if (now != null && now.checkpoints() != null) {
+            Set<String> needed = now.checkpoints().files();
+            CheckpointFiles.delete(now, name -> needed.stream().anyMatch(file -> StageImages.isOf(file, name)));
+        } else {
+            // Of a stage that has ended all others may be kept.
+            CheckpointFiles.delete(stage, name -> own.stream().noneMatch(file -> StageImages.isOf(file, name)));
         }
     }
 

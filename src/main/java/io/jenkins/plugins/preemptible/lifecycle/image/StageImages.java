@@ -236,10 +236,17 @@ public final class StageImages {
     /** The same of a file whose size is not known: its parts go by their names. */
     public static void fetchWhole(Run<?, ?> run, String path, FilePath to) throws IOException, InterruptedException {
         int name = path.lastIndexOf('/') + 1;
+        String file = path.substring(name);
         // Without a slash at its end, which a store would take for a part of its name.
         VirtualFile folder = run.getArtifactManager().root().child(path.substring(0, name - 1));
-        List<String> beside = Stream.of(folder.list()).map(VirtualFile::getName).toList();
-        List<String> files = ImageParts.named(path.substring(name), beside);
+        List<String> beside = new ArrayList<>();
+        for (VirtualFile each : folder.list()) {
+            // Empty ones are what is left of an earlier file of that name, which had another number of parts.
+            if (ImageParts.isOf(file, each.getName()) && each.length() > 0) {
+                beside.add(each.getName());
+            }
+        }
+        List<String> files = ImageParts.named(file, beside);
         fetch(run, files.stream().map(path.substring(0, name)::concat).toList(), to);
     }
 
@@ -363,6 +370,16 @@ public final class StageImages {
     /** The same of all that is stored of a stage, checkpoints too. */
     public static boolean deleteOrEmpty(Run<?, ?> run, String stageId) {
         return deleteOrEmpty(run, stageId, name -> STORED.matcher(name).matches());
+    }
+
+    /** The same of one file of a stage. */
+    public static boolean deleteOrEmpty(Run<?, ?> run, String stageId, String file) {
+        return deleteOrEmpty(run, stageId, name -> ImageParts.isOf(file, name));
+    }
+
+    /** Whether an artifact of a stage is that file, or a part of it. */
+    public static boolean isOf(String file, String artifact) {
+        return ImageParts.isOf(file, artifact);
     }
 
     /** Asks an artifact manager, which may be away. */

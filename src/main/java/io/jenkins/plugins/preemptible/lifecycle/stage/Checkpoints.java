@@ -27,7 +27,7 @@ public final class Checkpoints {
     private final int everyMinutes;
     /** The newest first. */
     private final List<StageCheckpoint> made;
-    /** Counts those that were begun: no file's name is used twice. */
+    /** Counts those that were begun, by which their files are named. */
     private final int begun;
 
     private Checkpoints(int everyMinutes, List<StageCheckpoint> made, int begun) {
@@ -51,7 +51,7 @@ public final class Checkpoints {
         return List.copyOf(made);
     }
 
-    /** How many were begun. */
+    /** The number of the one that was begun last. */
     public int begun() {
         return begun;
     }

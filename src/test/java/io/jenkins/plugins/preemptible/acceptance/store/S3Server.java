@@ -19,6 +19,7 @@ import java.util.stream.Collectors;
 import software.amazon.awssdk.auth.credentials.AwsBasicCredentials;
 import software.amazon.awssdk.auth.credentials.StaticCredentialsProvider;
 import software.amazon.awssdk.core.checksums.RequestChecksumCalculation;
+import software.amazon.awssdk.core.sync.RequestBody;
 import software.amazon.awssdk.http.urlconnection.UrlConnectionHttpClient;
 import software.amazon.awssdk.regions.Region;
 import software.amazon.awssdk.services.s3.S3Client;
@@ -97,6 +98,11 @@ public final class S3Server implements AutoCloseable {
     public Map<String, Long> objects() {
         return client.listObjectsV2Paginator(request -> request.bucket(BUCKET)).contents().stream()
                 .collect(Collectors.toMap(S3Object::key, S3Object::size));
+    }
+
+    /** Puts another object in the place of one. */
+    public void replace(String key, String content) {
+        client.putObject(request -> request.bucket(BUCKET).key(key), RequestBody.fromString(content));
     }
 
     /** From now on it takes connections and answers nothing. */
