@@ -14,9 +14,6 @@ import java.util.Deque;
  */
 public final class Delivery {
 
-    /** How many pieces are on their way at a time; so many are held in memory. */
-    private static final int AHEAD = 4;
-
     private Delivery() {}
 
     /**
@@ -53,7 +50,7 @@ public final class Delivery {
         try {
             long offset = piece.length;
             for (piece = from.take(); piece.length > 0; piece = from.take()) {
-                if (written.size() == AHEAD) {
+                if (written.size() == PiecesInOrder.AHEAD) {
                     end(written.remove(), to);
                 }
                 written.add(Limited.ask(to, Boolean.class, new WritePiece(offset, piece)));

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.jenkins.plugins.preemptible.agent.PiecesInOrder;
 import io.jenkins.plugins.preemptible.agent.StageAgent;
 import java.io.IOException;
 import java.lang.reflect.Proxy;
@@ -136,11 +137,12 @@ class ImageAheadTest {
 
     @Test
     void oneThatIsTooLargeIsNotBrought() throws Exception {
-        ImageAhead large = new ImageAhead(agent, folder.resolve("image"), bytes -> {}, bytes -> bytes <= 1 << 20);
+        ImageAhead large =
+                new ImageAhead(agent, folder.resolve("image"), bytes -> {}, bytes -> bytes <= PiecesInOrder.PIECE);
         made = image.length;
         large.step();
         large.step();
-        assertEquals(1 << 20, Files.size(folder.resolve("image")));
+        assertEquals(PiecesInOrder.PIECE, Files.size(folder.resolve("image")));
         assertEquals(0, large.bytes(image.length), "it is brought as a whole, which says why not");
     }
 

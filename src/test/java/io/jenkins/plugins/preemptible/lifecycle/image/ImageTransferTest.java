@@ -162,7 +162,7 @@ class ImageTransferTest {
             };
         };
         assertThrows(IOException.class, () -> ImageTransfer.receive(third, 30L * PiecesInOrder.PIECE, to, bytes -> {}));
-        assertEquals(4, most.stream().mapToInt(Integer::intValue).max().orElseThrow());
+        assertEquals(16, most.stream().mapToInt(Integer::intValue).max().orElseThrow());
         assertEquals(List.of(), onTheirWay, "nobody waits for them any more");
     }
 
