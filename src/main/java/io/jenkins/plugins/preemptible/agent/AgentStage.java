@@ -248,12 +248,14 @@ public final class AgentStage implements StageAgent {
     }
 
     @Override
-    public byte[] growing(long offset, int least, int most) throws IOException, InterruptedException {
-        byte[] piece = Limited.required(Limited.act(exchange(), byte[].class, new GrowingImage(offset, least, most)));
-        if (piece.length > most) {
-            throw Limited.notUnderstood();
-        }
-        return piece;
+    public Awaited<byte[]> askGrowing(long offset, int length) throws IOException, InterruptedException {
+        return Limited.ask(exchange(), byte[].class, new GrowingImage(offset, length))
+                .then(piece -> {
+                    if (Limited.required(piece).length != length && piece.length > 0) {
+                        throw Limited.notUnderstood();
+                    }
+                    return piece;
+                });
     }
 
     @Override

@@ -11,7 +11,6 @@ import java.nio.file.LinkOption;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
-import java.util.Arrays;
 import java.util.Set;
 import java.util.zip.CRC32C;
 import jenkins.MasterToSlaveFileCallable;
@@ -22,7 +21,7 @@ import jenkins.MasterToSlaveFileCallable;
  * <ol>
  *   <li>The image is written from its beginning to its end, so what is there stays, unless the dump fails and another one is
  *       begun: {@link Sum} tells in the end whether what was read is the beginning of what was made.
- *   <li>Less than what is worth a call is not answered.
+ *   <li>The answer is a whole piece, or nothing.
  *   <li>A link is not followed.
  * </ol>
  */
@@ -31,33 +30,30 @@ final class GrowingImage extends MasterToSlaveFileCallable<byte[]> {
     private static final long serialVersionUID = 1L;
 
     private final long offset;
-    private final int least;
-    private final int most;
+    private final int length;
 
-    /** @param least bytes that are worth a call, at least 1 */
-    GrowingImage(long offset, int least, int most) {
+    /** @param length at least 1 */
+    GrowingImage(long offset, int length) {
         this.offset = offset;
-        this.least = least;
-        this.most = most;
+        this.length = length;
     }
 
     private static SeekableByteChannel open(Path file) throws IOException {
         return Files.newByteChannel(file, Set.of(StandardOpenOption.READ, LinkOption.NOFOLLOW_LINKS));
     }
 
-    /** @return none where too little is there */
+    /** @return none where fewer bytes are there */
     @Override
     public byte[] invoke(File exchange, VirtualChannel channel) throws IOException {
         Path image = exchange.toPath().resolve(AgentStage.IMAGE_FILE);
         try (SeekableByteChannel file = open(ImageArchive.partialOf(image))) {
-            long there = Math.min(most, file.size() - offset);
-            ByteBuffer piece = ByteBuffer.allocate(there < least ? 0 : (int) there);
+            ByteBuffer piece = ByteBuffer.allocate(file.size() - offset < length ? 0 : length);
             file.position(offset);
             int read = 0;
             while (read >= 0 && piece.hasRemaining()) {
                 read = file.read(piece);
             }
-            return Arrays.copyOf(piece.array(), piece.position());
+            return piece.hasRemaining() ? new byte[0] : piece.array();
         } catch (NoSuchFileException x) {
             return new byte[0];
         }

@@ -76,13 +76,12 @@ public interface StageAgent {
     Awaited<byte[]> askImage(long offset, int most) throws IOException, InterruptedException;
 
     /**
-     * Reads of the image what is there while {@link #dump} is still at it.
+     * Asks for a piece of the image while {@link #dump} is still at it.
      *
-     * @param least bytes that are worth a call, at least 1
-     * @param most bytes
-     * @return none where fewer are there
+     * @param length at least 1
+     * @return so many bytes; none where fewer are there
      */
-    byte[] growing(long offset, int least, int most) throws IOException, InterruptedException;
+    Awaited<byte[]> askGrowing(long offset, int length) throws IOException, InterruptedException;
 
     /** The CRC-32C of the first bytes of the sealed image; of all of it where it has no more. */
     long sum(long bytes) throws IOException, InterruptedException;

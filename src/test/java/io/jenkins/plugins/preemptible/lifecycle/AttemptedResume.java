@@ -268,7 +268,7 @@ final class AttemptedResume implements StageAgent, ResumeSide, StageListener, St
     }
 
     @Override
-    public byte[] growing(long offset, int least, int most) {
+    public Awaited<byte[]> askGrowing(long offset, int length) {
         throw new AssertionError("no step of a resume asks that");
     }
 

@@ -306,7 +306,7 @@ final class AttemptedSealing implements StageAgent, SealSide, StageListener, Aut
     }
 
     @Override
-    public byte[] growing(long offset, int least, int most) {
+    public Awaited<byte[]> askGrowing(long offset, int length) {
         throw new AssertionError("the image is stored by a fake");
     }
 

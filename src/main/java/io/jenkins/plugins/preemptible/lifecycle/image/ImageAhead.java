@@ -1,5 +1,6 @@
 package io.jenkins.plugins.preemptible.lifecycle.image;
 
+import io.jenkins.plugins.preemptible.agent.Awaited;
 import io.jenkins.plugins.preemptible.agent.PiecesInOrder;
 import io.jenkins.plugins.preemptible.agent.StageAgent;
 import java.io.IOException;
@@ -9,6 +10,8 @@ import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
+import java.util.ArrayDeque;
+import java.util.Deque;
 import java.util.Objects;
 import java.util.Set;
 import java.util.function.LongPredicate;
@@ -20,7 +23,8 @@ import java.util.zip.CRC32C;
  * The beginning of an image, brought from the agent while the rest is still being made.
  *
  * <ol>
- *   <li>{@link #step} takes what is there, as long as the image is being made and nothing fails.
+ *   <li>{@link #step} takes what is there, as long as the image is being made and nothing fails. A few pieces are on their way
+ *       while one is written.
  *   <li>Then {@link #bytes} tells how much of the image need not be brought again: nothing, where the agent has made another
  *       one meanwhile, or anything has failed.
  *   <li>What was brought is removed, and its folder when that is empty, unless it became part of the image.
@@ -32,14 +36,17 @@ public final class ImageAhead implements AutoCloseable {
 
     private static final Logger LOGGER = Logger.getLogger(ImageAhead.class.getName());
     private static final long LOOK_MILLIS = 20;
-    /** Less is not worth a call. */
-    private static final int LEAST = PiecesInOrder.PIECE;
+    /** How many pieces are asked for at a time, once one was there. */
+    private static final int AHEAD = 8;
 
     private final StageAgent agent;
     private final Path file;
     private final ImageTransfer.Room room;
     private final LongPredicate mayHave;
     private final CRC32C sum = new CRC32C();
+    private final Deque<Awaited<byte[]>> coming = new ArrayDeque<>();
+    private long asked;
+    private boolean found;
     private long bytes;
     private boolean failed;
     private boolean used;
@@ -76,8 +83,14 @@ public final class ImageAhead implements AutoCloseable {
 
     private boolean take() throws InterruptedException {
         try {
-            byte[] piece = agent.growing(bytes, LEAST, PiecesInOrder.PIECE);
-            if (piece.length == 0) {
+            for (; coming.size() < (found ? AHEAD : 1); asked += PiecesInOrder.PIECE) {
+                coming.add(agent.askGrowing(asked, PiecesInOrder.PIECE));
+            }
+            byte[] piece = coming.remove().get();
+            found = piece.length > 0;
+            if (!found) {
+                // Of those behind it one may be there by now.
+                giveUpComing();
                 return false;
             }
             room.require(piece.length);
@@ -91,8 +104,15 @@ public final class ImageAhead implements AutoCloseable {
         } catch (IOException | RuntimeException x) {
             LOGGER.log(Level.FINE, x, () -> file + " is brought when the image is made");
             failed = true;
+            giveUpComing();
             return false;
         }
+    }
+
+    private void giveUpComing() {
+        coming.forEach(Awaited::giveUp);
+        coming.clear();
+        asked = bytes;
     }
 
     private void write(byte[] piece) throws IOException {
@@ -118,6 +138,7 @@ public final class ImageAhead implements AutoCloseable {
      * @throws IOException when the agent is away
      */
     long bytes(long imageBytes) throws IOException, InterruptedException {
+        giveUpComing();
         boolean same = !failed && bytes > 0 && bytes <= imageBytes && agent.sum(bytes) == sum.getValue();
         used = true;
         return same ? bytes : 0;
@@ -125,6 +146,7 @@ public final class ImageAhead implements AutoCloseable {
 
     @Override
     public void close() {
+        giveUpComing();
         if (!used) {
             try {
                 Files.deleteIfExists(file);

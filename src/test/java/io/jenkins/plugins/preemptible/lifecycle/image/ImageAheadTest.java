@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.jenkins.plugins.preemptible.agent.Awaited;
 import io.jenkins.plugins.preemptible.agent.PiecesInOrder;
 import io.jenkins.plugins.preemptible.agent.StageAgent;
 import java.io.IOException;
@@ -27,6 +28,8 @@ class ImageAheadTest {
 
     private final byte[] image = new byte[3 << 20];
     private int made;
+    private int onTheirWay;
+    private int most;
     private boolean away;
 
     private final StageAgent agent = (StageAgent) Proxy.newProxyInstance(
@@ -35,15 +38,28 @@ class ImageAheadTest {
                     throw new IOException("away");
                 }
                 return switch (method.getName()) {
-                    case "growing" -> growing((long) words[0], (int) words[1], (int) words[2]);
+                    case "askGrowing" -> growing((long) words[0], (int) words[1]);
                     case "sum" -> sum((long) words[0]);
                     default -> throw new AssertionError(method);
                 };
             });
 
-    private byte[] growing(long offset, int least, int most) {
-        int there = (int) Math.min(most, made - offset);
-        return there < least ? new byte[0] : Arrays.copyOfRange(image, (int) offset, (int) offset + there);
+    private Awaited<byte[]> growing(long offset, int length) {
+        onTheirWay++;
+        most = Math.max(most, onTheirWay);
+        boolean there = made - offset >= length;
+        return new Awaited<>() {
+            @Override
+            public byte[] get() {
+                onTheirWay--;
+                return there ? Arrays.copyOfRange(image, (int) offset, (int) offset + length) : new byte[0];
+            }
+
+            @Override
+            public void giveUp() {
+                onTheirWay--;
+            }
+        };
     }
 
     private long sum(long bytes) {
@@ -83,6 +99,24 @@ class ImageAheadTest {
                 bytes -> {});
         ahead.close();
         assertArrayEquals(image, Files.readAllBytes(folder.resolve("image")));
+    }
+
+    @Test
+    void aFewPiecesAreOnTheirWayOnceOneWasThere() throws Exception {
+        ImageAhead ahead = begun(0);
+        ahead.step();
+        assertEquals(1, most, "nothing is there");
+        made = image.length;
+        for (int i = 0; i < 20; i++) {
+            ahead.step();
+        }
+        assertEquals(8, most);
+        assertEquals(image.length / PiecesInOrder.PIECE * PiecesInOrder.PIECE, ahead.bytes(image.length));
+        assertEquals(0, onTheirWay, "nobody waits for them any more");
+        assertArrayEquals(
+                Arrays.copyOf(image, (int) ahead.heldBytes()),
+                Files.readAllBytes(folder.resolve("image")),
+                "in their order");
     }
 
     @Test

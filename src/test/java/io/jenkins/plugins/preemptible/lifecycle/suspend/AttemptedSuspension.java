@@ -184,7 +184,7 @@ final class AttemptedSuspension
     }
 
     @Override
-    public byte[] growing(long offset, int least, int most) {
+    public Awaited<byte[]> askGrowing(long offset, int length) {
         throw new AssertionError("the image is stored by a fake");
     }
 
