@@ -67,7 +67,7 @@ interface SealSide {
      */
     void store(StageAgent agent, long bytes) throws IOException, InterruptedException;
 
-    /** The workspace of a frozen stage; it is packed while the image is stored. */
+    /** The workspace of a frozen stage; it is packed while the image is stored, or made where that is awaited. */
     interface Luggage extends AutoCloseable {
         /**
          * Waits until it is packed, and stores it.

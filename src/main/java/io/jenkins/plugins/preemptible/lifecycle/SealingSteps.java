@@ -281,50 +281,61 @@ final class SealingSteps {
     }
 
     private long seal(StageRecord stage, StageAgent agent) throws IOException, InterruptedException {
-        if (dump == null) {
-            ArchiveRoom.Shortage full = missingRoom();
-            if (full != null) {
-                return waitForRoom(full);
-            }
-            Secret key = stage.imageKey();
-            if (key == null && treeLost) {
-                return 0;
-            }
-            if (key == null) {
-                // Found out anew, it gets one.
-                uncertain = true;
-                return LOOK_MILLIS;
-            }
+        if (dump != null) {
+            return keep(stage, agent, null);
+        }
+        ArchiveRoom.Shortage full = missingRoom();
+        if (full != null) {
+            return waitForRoom(full);
+        }
+        Secret key = stage.imageKey();
+        if (key == null && treeLost) {
+            return 0;
+        }
+        if (key == null) {
+            // Found out anew, it gets one.
+            uncertain = true;
+            return LOOK_MILLIS;
+        }
+        boolean awaited = side.isAwaited(stage);
+        try (SealSide.Luggage luggage = awaited ? side.packLuggage(stage) : null) {
             AgentStage.Dump made;
             try (SealSide.Progress progress = side.progress(stage)) {
-                made = side.dump(agent, key.getPlainText(), side.isAwaited(stage));
-            }
-            if (made.refusal() != null && wanted() == null) {
-                // It is resumed, which is why the dump was given up: the next one must not wait for another look.
-                return 0;
-            }
-            if (made.refusal() != null
-                    && treeLost
-                    && made.refusal().reason().equals(FailureReason.STAGE_SUSPENDED.name())) {
-                return failed(
-                        "The agent's host has lost this stage's processes, and no sealed image of them is on it.",
-                        made.refusal());
-            }
-            if (made.refusal() != null && UNEXPECTED.contains(made.refusal().reason())) {
-                uncertain = true;
-                return LOOK_MILLIS;
-            }
-            if (made.refusal() != null && made.refusal().reason().equals(FailureReason.MEMORY_ONLY.name())) {
-                return inMemoryOnly(stage);
-            }
-            if (made.refusal() != null && made.refusal().reason().equals(FailureReason.NOT_RESTORABLE.name())) {
-                return notRestorable(stage, made.refusal());
+                made = side.dump(agent, key.getPlainText(), awaited);
             }
             if (made.refusal() != null) {
-                return failed("The image could not be sealed. " + made.refusal().sentence(), made.refusal());
+                return refused(stage, made.refusal());
             }
             dump = made;
+            return keep(stage, agent, luggage);
         }
+    }
+
+    private long refused(StageRecord stage, AgentStage.Refusal refusal) throws InterruptedException {
+        if (wanted() == null) {
+            // It is resumed, which is why the dump was given up: the next one must not wait for another look.
+            return 0;
+        }
+        if (treeLost && refusal.reason().equals(FailureReason.STAGE_SUSPENDED.name())) {
+            return failed(
+                    "The agent's host has lost this stage's processes, and no sealed image of them is on it.", refusal);
+        }
+        if (UNEXPECTED.contains(refusal.reason())) {
+            uncertain = true;
+            return LOOK_MILLIS;
+        }
+        if (refusal.reason().equals(FailureReason.MEMORY_ONLY.name())) {
+            return inMemoryOnly(stage);
+        }
+        if (refusal.reason().equals(FailureReason.NOT_RESTORABLE.name())) {
+            return notRestorable(stage, refusal);
+        }
+        return failed("The image could not be sealed. " + refusal.sentence(), refusal);
+    }
+
+    /** @param luggage its workspace, which is being packed already; null where that has not begun */
+    private long keep(StageRecord stage, StageAgent agent, @CheckForNull SealSide.Luggage luggage)
+            throws IOException, InterruptedException {
         // Before the disk's room, which no image of such a size will ever have.
         String tooLarge = side.tooLarge(dump.archiveBytes());
         if (tooLarge != null) {
@@ -337,8 +348,11 @@ final class SealingSteps {
         if (wanted() == null) {
             return 0;
         }
-        try (SealSide.Luggage luggage = side.packLuggage(stage)) {
+        if (luggage != null) {
             return store(stage, agent, luggage);
+        }
+        try (SealSide.Luggage packed = side.packLuggage(stage)) {
+            return store(stage, agent, packed);
         }
     }
 

@@ -51,6 +51,7 @@ final class AttemptedSealing implements StageAgent, SealSide, StageListener, Aut
     String tooLarge;
     ArchiveRoom.Shortage shortage;
     boolean isThere = true;
+    boolean awaited;
     SealedLuggage luggage;
     /** By which the system's clock is ahead for this stage. */
     long nanos;
@@ -137,6 +138,11 @@ final class AttemptedSealing implements StageAgent, SealSide, StageListener, Aut
         stages.rollBack(ID);
     }
 
+    @Override
+    public boolean isAwaited(StageRecord stage) {
+        return awaited;
+    }
+
     private void effect(String what) {
         String state = stage().state() != StageState.SUSPENDED
                 ? stage().state().name()
@@ -180,6 +186,7 @@ final class AttemptedSealing implements StageAgent, SealSide, StageListener, Aut
     @Override
     public Awaited<AgentStage.Dump> dump(String key, boolean stayFrozen, boolean awaited) throws IOException {
         effect("dump with " + key + (stayFrozen ? "" : ", thaw"));
+        packing.add("dump");
         onDump.run();
         return () -> dumped;
     }

@@ -79,8 +79,25 @@ class SealingStepsTest {
     void theWorkspaceIsPackedWhileTheImageIsStored() throws Exception {
         attempt.luggage = AttemptedSealing.luggage("A");
         assertEquals(DONE, attempt.attempt());
-        assertEquals(List.of("begun", "image", "stored", "over"), attempt.packing);
+        assertEquals(List.of("dump", "begun", "image", "stored", "over"), attempt.packing);
         assertEquals(attempt.luggage.host(), attempt.stage().luggage().host());
+    }
+
+    @Test
+    void whereSomebodyWaitsTheWorkspaceIsPackedWhileTheImageIsMade() throws Exception {
+        attempt.awaited = true;
+        attempt.luggage = AttemptedSealing.luggage("A");
+        assertEquals(DONE, attempt.attempt());
+        assertEquals(List.of("begun", "dump", "image", "stored", "over"), attempt.packing);
+        assertEquals(attempt.luggage.host(), attempt.stage().luggage().host());
+    }
+
+    @Test
+    void thePackingEndsWithADumpThatIsRefused() throws Exception {
+        attempt.awaited = true;
+        attempt.dumped = refused(FailureReason.CRIU_FAILED);
+        attempt.attempt();
+        assertEquals(List.of("begun", "dump", "over"), attempt.packing);
     }
 
     /** It is whole among the artifacts, and its agent may be gone for good. */
@@ -89,7 +106,7 @@ class SealingStepsTest {
         attempt.onLuggage = SealingStepsTest::fail;
         attempt.onCommit = SealingStepsTest::fail;
         assertEquals(SealingSteps.LOOK_MILLIS, attempt.attempt());
-        assertEquals(List.of("begun", "image", "begun", "over", "over"), attempt.packing);
+        assertEquals(List.of("dump", "begun", "image", "begun", "over", "over"), attempt.packing);
         assertEquals(List.of("FROZEN dump with a key", "FROZEN store", "IMAGE kill"), attempt.effects);
         assertNull(attempt.stage().luggage());
         assertTrue(attempt.log.get(0).startsWith("Its workspace could not be stored: "), attempt.log::toString);
@@ -110,7 +127,7 @@ class SealingStepsTest {
     void nobodyPacksTheWorkspaceAnyMoreWhenTheImageIsNotStored() throws Exception {
         attempt.onStore = SealingStepsTest::fail;
         attempt.attempt();
-        assertEquals(List.of("begun", "image", "over"), attempt.packing);
+        assertEquals(List.of("dump", "begun", "image", "over"), attempt.packing);
     }
 
     @Test

@@ -99,8 +99,8 @@ public final class StageLuggage {
             obstacle = Misfit.of(MoveObstacle.NOT_ROOT);
         }
         if (obstacle != null) {
-            Packed none = not(live, obstacle.sentence());
-            return () -> none;
+            String why = obstacle.sentence();
+            return () -> not(live, why);
         }
         String key = ImageKey.generate().export();
         Awaited<MovingStage.Packed> packing = agent.beginPacking(
