@@ -6,7 +6,7 @@ import io.jenkins.plugins.preemptible.engine.api.StageId;
 import io.jenkins.plugins.preemptible.engine.criu.CriuSearch;
 import io.jenkins.plugins.preemptible.engine.image.Arrival;
 import io.jenkins.plugins.preemptible.engine.image.ImageKey;
-import io.jenkins.plugins.preemptible.engine.image.ImageManifest;
+import io.jenkins.plugins.preemptible.engine.image.ReadRequest;
 import io.jenkins.plugins.preemptible.engine.image.archive.ImageArchive;
 import io.jenkins.plugins.preemptible.engine.move.HostFit;
 import io.jenkins.plugins.preemptible.engine.move.HostTraits;
@@ -32,6 +32,9 @@ final class MoveVerbs {
 
     /** Below the stage's exchange folder: another archive of the same file name. */
     static final String LUGGAGE = "luggage";
+
+    /** Longer than any piece of an image may take that is being brought. */
+    private static final Duration PATIENCE = Duration.ofMinutes(5);
 
     /** One for all verbs of an agent's process: {@code criu check} takes its time. */
     static final CriuSearch INSTALLED = new CriuSearch();
@@ -146,13 +149,13 @@ final class MoveVerbs {
         private final HostTraits own;
         private final long memoryBytes;
         private final List<String> workspace;
-        private final boolean unpacked;
+        private final long arrivingBytes;
         private final String key;
 
-        /** @param unpacked whether the image is being unpacked already, which takes its room */
-        Compare(String id, HostTraits own, long memoryBytes, List<String> workspace, boolean unpacked, String key) {
+        /** @param arrivingBytes see {@link MovingStage#misfit} */
+        Compare(String id, HostTraits own, long memoryBytes, List<String> workspace, long arrivingBytes, String key) {
             super(id);
-            this.unpacked = unpacked;
+            this.arrivingBytes = arrivingBytes;
             this.own = own;
             this.memoryBytes = memoryBytes;
             this.workspace = workspace;
@@ -161,17 +164,21 @@ final class MoveVerbs {
 
         @Override
         Misfit act(Engine engine, StageId stage, Path exchange) throws IOException {
-            ImageManifest image = ImageArchive.manifestOf(exchange.resolve(AgentStage.IMAGE_FILE), ImageKey.parse(key));
-            StageNeeds needs = StageNeeds.of(image, memoryBytes, paths(workspace));
-            return misfit(homeOf(exchange), engine, own, unpacked ? needs.withoutDisk() : needs);
+            Path image = exchange.resolve(AgentStage.IMAGE_FILE);
+            ReadRequest request = ReadRequest.of(image, ImageKey.parse(key));
+            if (arrivingBytes > 0) {
+                Arrival arrival = new Arrival(arrivingBytes, PATIENCE);
+                arrival.begin(image, () -> !Files.exists(exchange));
+                request = request.arriving(arrival);
+            }
+            StageNeeds needs = StageNeeds.of(ImageArchive.manifestOf(request), memoryBytes, paths(workspace));
+            return misfit(homeOf(exchange), engine, own, arrivingBytes > 0 ? needs.withoutDisk() : needs);
         }
     }
 
     /** Answers whether that has been done when the image is there. */
     static final class UnpackAhead extends InEngine<Boolean> {
         private static final long serialVersionUID = 1L;
-        /** Longer than any piece of the image may take. */
-        private static final Duration PATIENCE = Duration.ofMinutes(5);
 
         private final String key;
         private final long bytes;

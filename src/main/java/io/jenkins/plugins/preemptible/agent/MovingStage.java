@@ -207,20 +207,22 @@ public final class MovingStage {
     }
 
     /**
-     * Whether the stage fits here, now that its image lies in the exchange folder.
+     * Whether the stage fits here, once the beginning of its image lies in the exchange folder.
      *
      * @param own what the host is like that it was suspended on
      * @param workspace the folders that travel
-     * @param unpacked whether {@link #unpackAhead} is at it: then it is that which finds a disk too full
+     * @param arrivingBytes of the image while it is brought and {@link #unpackAhead} is at it, which then finds a disk too
+     *     full; 0 where all of it is there
      * @return the worst obstacle; null when there is none
      */
     @CheckForNull
-    public Misfit misfit(HostTraits own, StageNeeds needs, List<String> workspace, boolean unpacked, String key)
+    public Misfit misfit(HostTraits own, StageNeeds needs, List<String> workspace, long arrivingBytes, String key)
             throws IOException, InterruptedException {
         return Limited.act(
                 home,
                 Misfit.class,
-                new MoveVerbs.Compare(id.value(), own, needs.memoryBytes(), List.copyOf(workspace), unpacked, key));
+                new MoveVerbs.Compare(
+                        id.value(), own, needs.memoryBytes(), List.copyOf(workspace), arrivingBytes, key));
     }
 
     /**

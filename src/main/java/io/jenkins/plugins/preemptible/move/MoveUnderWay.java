@@ -2,6 +2,7 @@ package io.jenkins.plugins.preemptible.move;
 
 import edu.umd.cs.findbugs.annotations.CheckForNull;
 import hudson.model.Computer;
+import io.jenkins.plugins.preemptible.agent.Awaited;
 import io.jenkins.plugins.preemptible.lifecycle.Restorer.NotMovedException;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageLog;
 import java.io.IOException;
@@ -131,6 +132,43 @@ public final class MoveUnderWay implements AutoCloseable {
             return null;
         });
         notTakenBack();
+    }
+
+    /**
+     * Has the same done by one more thread, while the caller asks agents for something else; before {@link #restoring}. Giving it
+     * up waits for its end, as long as an agent that works may need.
+     */
+    Awaited<Void> beside(Work bringing) {
+        CountDownLatch ended = new CountDownLatch(1);
+        Future<?> answer = threads.submit(() -> {
+            try {
+                bringing.run();
+                return null;
+            } finally {
+                ended.countDown();
+            }
+        });
+        return new Awaited<>() {
+            @Override
+            public Void get() throws IOException, InterruptedException {
+                try {
+                    answer.get();
+                    return null;
+                } catch (ExecutionException x) {
+                    throw failure(x.getCause());
+                }
+            }
+
+            @Override
+            public void giveUp() {
+                answer.cancel(true);
+                try {
+                    awaitEnd(ended);
+                } catch (InterruptedException x) {
+                    Thread.currentThread().interrupt();
+                }
+            }
+        };
     }
 
     /**

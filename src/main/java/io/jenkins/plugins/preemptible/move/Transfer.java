@@ -33,9 +33,10 @@ import java.util.List;
  *
  * <ol>
  *   <li>Agent and stage are compared; the old agent confirms that nothing of the stage runs there, unless it has done so before.
- *   <li>The image comes from the build's artifacts, piece by piece; the agent unpacks it meanwhile. Then its host is compared
- *       with what the image says.
- *   <li>The folders come from the artifacts, where they are stored with the image; else the old agent packs them.
+ *   <li>The image comes from the build's artifacts, piece by piece; the agent unpacks it meanwhile.
+ *   <li>As soon as its beginning is there the host is compared with what the image says.
+ *   <li>Then the folders come from the artifacts, beside the rest of the image, where they are stored with it; else the old agent
+ *       packs them.
  * </ol>
  *
  * Used once, under the stage's operation lock.
@@ -97,18 +98,36 @@ final class Transfer {
         // A difference needs its base all along, and is small.
         boolean ahead = base == null && stage.archiveBytes() > 0;
         Awaited<Boolean> unpacked = ahead ? there.unpackAhead(key, stage.archiveBytes()) : () -> false;
+        Awaited<Void> folders = () -> null;
         try {
+            if (ahead) {
+                folders = move.beside(() -> bringFolders(run, there, left, key, true));
+            }
             StageImages.fetch(run, stage, exchange);
-            move.step("the image is compared with the host");
-            Misfit other = there.misfit(left, MoveTargets.needs(stage, live), StageLuggage.folders(stage), ahead, key);
-            refuse(own && other != null && other.obstacle() == MoveObstacle.SAME_FOLDER ? null : other);
             move.step("the workspace is brought there");
-            refuse(MoveTargets.fromArchive(stage) ? unpack(run, there) : carry(there));
+            if (!ahead) {
+                bringFolders(run, there, left, key, false);
+            }
+            folders.get();
             move.step("the image is unpacked there");
             unpacked.get();
         } finally {
+            folders.giveUp();
             unpacked.giveUp();
         }
+    }
+
+    /** @param arriving whether the image is still being brought */
+    private void bringFolders(Run<?, ?> run, MovingStage there, HostTraits left, String key, boolean arriving)
+            throws IOException, InterruptedException {
+        Misfit other = there.misfit(
+                left,
+                MoveTargets.needs(stage, live),
+                StageLuggage.folders(stage),
+                arriving ? stage.archiveBytes() : 0,
+                key);
+        refuse(own && other != null && other.obstacle() == MoveObstacle.SAME_FOLDER ? null : other);
+        refuse(MoveTargets.fromArchive(stage) ? unpack(run, there) : carry(there));
     }
 
     private static void refuse(@CheckForNull Misfit obstacle) throws Restorer.NotMovedException {

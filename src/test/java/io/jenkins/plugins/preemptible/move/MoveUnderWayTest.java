@@ -9,6 +9,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTimeoutPreemptively;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.jenkins.plugins.preemptible.agent.Awaited;
 import io.jenkins.plugins.preemptible.lifecycle.Restorer.NotMovedException;
 import io.jenkins.plugins.preemptible.move.MoveUnderWay.TakenBack;
 import java.io.IOException;
@@ -19,6 +20,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
@@ -86,6 +88,29 @@ class MoveUnderWayTest {
                             })));
         } finally {
             over.countDown();
+        }
+    }
+
+    @Test
+    void whatIsAskedBesideHasEndedOnceItIsGivenUp() throws Exception {
+        AtomicBoolean ended = new AtomicBoolean();
+        try (MoveUnderWay move = begin()) {
+            Awaited<Void> beside = move.beside(() -> {
+                try {
+                    hang();
+                } finally {
+                    ended.set(true);
+                }
+            });
+            asked.await();
+            beside.giveUp();
+            assertTrue(ended.get());
+            Awaited<Void> fails = move.beside(() -> {
+                throw new NotMovedException("OTHER_KERNEL", "It does not fit.", null);
+            });
+            assertEquals(
+                    "OTHER_KERNEL",
+                    assertThrows(NotMovedException.class, fails::get).reason());
         }
     }
 
