@@ -7,6 +7,7 @@ import hudson.model.Queue;
 import io.jenkins.plugins.preemptible.event.StageListener;
 import io.jenkins.plugins.preemptible.event.StageSealed;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageStateListener;
 import io.jenkins.plugins.preemptible.move.MoveTargetsListener;
 
 /**
@@ -39,7 +40,7 @@ public final class ExecutorWatch implements ExecutorListener {
 
     /** A move must not wait for the clock: the stage is sealed, its image was tried on an agent, or that agent is known. */
     @Extension
-    public static final class OfMoves implements MoveTargetsListener, StageListener {
+    public static final class OfMoves implements MoveTargetsListener, StageListener, StageStateListener {
         @Override
         public void onMoveTargetsChanged() {
             Preemption.soon(0);
@@ -47,6 +48,12 @@ public final class ExecutorWatch implements ExecutorListener {
 
         @Override
         public void onSealed(StageSealed event) {
+            Preemption.soon(0);
+        }
+
+        /** Also when a stage's image and workspace are stored: it is tried elsewhere while its frozen processes are killed. */
+        @Override
+        public void stateChanged(String node) {
             Preemption.soon(0);
         }
     }
