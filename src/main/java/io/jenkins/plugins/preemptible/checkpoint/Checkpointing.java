@@ -38,7 +38,6 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.logging.Level;
 import java.util.logging.Logger;
-import org.jenkinsci.plugins.workflow.graph.FlowNode;
 
 /**
  * Makes one checkpoint of a running stage.
@@ -74,6 +73,9 @@ final class Checkpointing {
     /** The last refusal that each stage's log has, by the stage's id. */
     private static final Map<String, String> TOLD = new ConcurrentHashMap<>();
 
+    /** What stood against the last attempt while it was not made yet, by the stage's id. */
+    private static final Map<String, String> MET = new ConcurrentHashMap<>();
+
     /** Why memory is written while a stage stands still, as its log has it, by the stage's id. */
     private static final Map<String, String> WHOLE = new ConcurrentHashMap<>();
 
@@ -107,10 +109,14 @@ final class Checkpointing {
 
     private boolean make(StageRecord stage) throws IOException, InterruptedException {
         StepsInFlight before = StepsInFlight.of(live);
-        if (before.objection() != null) {
-            // It passes with the step.
-            return false;
+        String objection = before.objectionToCheckpoint();
+        if (objection != null) {
+            // As a rule it passes with the step: only one that is met twice in a row is told. Between two steps there
+            // is none.
+            boolean again = objection.equals(MET.put(live.id(), objection));
+            return again && !before.isBetweenSteps() && not(objection);
         }
+        MET.remove(live.id());
         Node node = Nodes.named(stage.node());
         HostTraits host = MovingStage.describe(node);
         Misfit obstacle = StepsOnAgent.obstacle(live);
@@ -195,10 +201,7 @@ final class Checkpointing {
                             made.archiveBytes(),
                             SealedLuggage.of(files, secret, made.luggageBytes(), made.fileBytes(), host)
                                     .against(made.filesDiffer() ? names.filesBase() : null),
-                            before.external().stream()
-                                    .map(FlowNode::getId)
-                                    .sorted()
-                                    .toList(),
+                            before.ids(),
                             sizes,
                             atMillis,
                             executorMillis,
@@ -283,6 +286,7 @@ final class Checkpointing {
 
     static void forget(String stageId) {
         TOLD.remove(stageId);
+        MET.remove(stageId);
         WHOLE.remove(stageId);
     }
 }

@@ -20,7 +20,6 @@ import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
 import java.io.IOException;
 import java.util.List;
-import org.jenkinsci.plugins.workflow.graph.FlowNode;
 
 /**
  * Gives a stage that has lost its processes the state of its last checkpoint.
@@ -79,8 +78,7 @@ public final class ToCheckpoint implements Rollback {
 
     @CheckForNull
     private static StageCheckpoint usable(StageRecord stage, StepsInFlight steps) {
-        List<String> now =
-                steps.external().stream().map(FlowNode::getId).sorted().toList();
+        List<String> now = steps.ids();
         return steps.others().isEmpty()
                 ? stage.checkpoints().made().stream()
                         .filter(each -> each.steps().equals(now))

@@ -6,6 +6,7 @@ import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.lifecycle.stage.OutlivesAgent;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StepObjection;
 import io.jenkins.plugins.preemptible.view.SuspendedStages;
 import java.util.List;
 import java.util.stream.Collectors;
@@ -46,7 +47,7 @@ public final class ShownStages implements SuspendedStages {
         String id = run.getExternalizableId();
         return StageRegistry.get().all().stream()
                 .filter(stage -> stage.runId().equals(id) && stage.state() == StageState.RUNNING)
-                .filter(stage -> stage.leak() != null || stage.canOnlyBeFrozen() || stage.resumedFrom() != null)
+                .filter(stage -> whyNot(stage) != null || stage.canOnlyBeFrozen() || stage.resumedFrom() != null)
                 .map(ShownStages::running)
                 .collect(Collectors.toList());
     }
@@ -55,9 +56,13 @@ public final class ShownStages implements SuspendedStages {
         boolean onlyFrozen = stage.canOnlyBeFrozen();
         return new Running(
                 stage.name(),
-                onlyFrozen ? null : stage.leak(),
+                onlyFrozen ? null : whyNot(stage),
                 onlyFrozen ? stage.tie() : null,
                 stage.resumedFrom(),
                 stage.runningSinceMillis());
+    }
+
+    private static String whyNot(StageRecord stage) {
+        return stage.leak() == null ? StepObjection.now(stage) : stage.leak();
     }
 }

@@ -15,6 +15,7 @@ import io.jenkins.plugins.preemptible.lifecycle.RemovedAgent;
 import io.jenkins.plugins.preemptible.lifecycle.agents.HowSuspended;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StepObjection;
 import io.jenkins.plugins.preemptible.overview.parts.StatePage;
 import io.jenkins.plugins.preemptible.queue.LastDecision;
 import io.jenkins.plugins.preemptible.view.ReadableJobs;
@@ -269,7 +270,7 @@ final class SchedulerState {
                         stage.startedMillis(),
                         stage.runningSinceMillis(),
                         stage.suspensions(),
-                        stage.whyNotSuspendable(),
+                        StepObjection.whyNot(stage),
                         NeverPreemptAction.holds(stage.runId()),
                         stage.byHand(),
                         stage.canOnlyBeFrozen() ? stage.tie() : null))

@@ -8,6 +8,7 @@ import io.jenkins.plugins.preemptible.hand.PreemptiblePermissions;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StepObjection;
 import io.jenkins.plugins.preemptible.manual.AgentVerbs;
 import io.jenkins.plugins.preemptible.overview.parts.Cell;
 import io.jenkins.plugins.preemptible.overview.parts.Column;
@@ -147,9 +148,8 @@ final class StageRows {
         if (stage.canOnlyBeFrozen()) {
             return Messages.StageRows_CanOnlyBeFrozen(stage.tie());
         }
-        return stage.whyNotSuspendable() == null
-                ? Messages.StageRows_Yes()
-                : Messages.StageRows_No(ShownSentence.of(stage.whyNotSuspendable()));
+        String whyNot = StepObjection.whyNot(stage);
+        return whyNot == null ? Messages.StageRows_Yes() : Messages.StageRows_No(ShownSentence.of(whyNot));
     }
 
     /** What the looking user may do to each stage. */

@@ -170,6 +170,39 @@ class CheckpointTest extends CheckpointedOnTwoHosts {
         endsOn("B", run);
     }
 
+    /** That one does nothing to the stage's files: while both are in flight, a checkpoint of then is of use. */
+    @Test
+    void aStepThatWaitsInTheControllerOnlyDoesNotStandAgainstIt() throws Exception {
+        hosts.connect("A");
+        WorkflowRun run = Rig.start(rig.pipeline("low", 5, besideSh("sleep 3000")));
+        noFurtherOne(run, 1);
+        PreemptibleConfiguration.get().setMoveStages(true);
+        remove("A");
+        Rig.awaitLog(
+                run, "The agent 'A' is lost. What still runs there is ended when it connects. This stage is resumed");
+        hosts.connect("B");
+        Rig.awaitLog(run, "Resumed from the checkpoint of ");
+        assertEquals("B", Rig.awaitState(StageState.RUNNING).node());
+        Rig.awaitCounting(run);
+        run.doStop();
+        j.assertBuildStatus(Result.ABORTED, j.waitForCompletion(run));
+    }
+
+    @Test
+    void aStepThatKeepsItFromBeingMadeIsNamed() throws Exception {
+        hosts.connect("A");
+        WorkflowRun run = Rig.start(rig.pipeline("low", 5, besideSh("waitUntil { false }")));
+        Rig.awaitLog(run, "No checkpoint is made. The step 'waitUntil' runs in it");
+        run.doStop();
+        j.assertBuildStatus(Result.ABORTED, j.waitForCompletion(run));
+        assertThat(Rig.log(run), not(containsString(MADE)));
+    }
+
+    private static String besideSh(String step) {
+        return "preemptible(label: '" + Rig.LABEL + "', checkpointEvery: 5) { parallel(a: { sh '" + counting()
+                + "' }, b: { " + step + " }) }";
+    }
+
     /** Nothing undoes the end of a step: the stage is told, and its build ends as without checkpoints. */
     @Test
     void aCheckpointOfAStepThatHasEndedIsOfNoUse() throws Exception {

@@ -25,6 +25,7 @@ import io.jenkins.plugins.preemptible.lifecycle.stage.MissingBuilds;
 import io.jenkins.plugins.preemptible.lifecycle.stage.Pretended;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StepObjection;
 import io.jenkins.plugins.preemptible.queue.LastDecision;
 import io.jenkins.plugins.preemptible.queue.Preemption;
 import io.jenkins.plugins.preemptible.step.StageTask;
@@ -92,6 +93,33 @@ class ManualTest extends OneAgent {
         j.assertBuildStatusSuccess(j.waitForCompletion(stage));
         Rig.countedAtLeast(stage, 4);
         assertThat(Rig.log(stage), containsString(Reason.ASKED_BY_HAND.sentence()));
+        Rig.assertNothingLeft(agent, low);
+    }
+
+    /** Its next step could not be started in a suspended stage. */
+    @Test
+    void aStepBesideShThatKeepsItFromBeingSuspendedIsNamed() throws Exception {
+        WorkflowJob low = rig.pipeline(
+                "low",
+                5,
+                "preemptible(label: 'linux') { parallel(a: { sh '" + Rig.endless() + "' }, b: { sleep 25 }) }");
+        WorkflowJob high = rig.pipeline("high", 1, Rig.preemptor());
+        WorkflowRun stage = Rig.start(low);
+        Rig.awaitLog(stage, "count-3\n");
+        WorkflowRun preemptor = Rig.start(high);
+        await("the item waits for that reason").atMost(Rig.PATIENCE).until(() -> decided(Reason.OTHER_STEP_RUNS));
+        command("preemptible-suspend", "low", "1");
+        Rig.awaitLog(stage, "Not suspended yet. The step 'sleep' waits in it");
+        assertThat(
+                String.valueOf(StepObjection.whyNot(Rig.awaitState(StageState.RUNNING))),
+                containsString("The step 'sleep' waits in it"));
+        Rig.awaitState(StageState.SUSPENDED);
+        j.assertBuildStatusSuccess(j.waitForCompletion(preemptor));
+        command("preemptible-resume", "low", "1");
+        Rig.awaitLog(stage, "Resumed on worker");
+        Rig.enough(stage);
+        j.assertBuildStatusSuccess(j.waitForCompletion(stage));
+        assertEquals(1, Rig.log(stage).split("Not suspended yet", -1).length - 1);
         Rig.assertNothingLeft(agent, low);
     }
 

@@ -106,7 +106,10 @@ final class Candidate {
         if (now - stage.runningSinceMillis() < limits.exemptMillis()) {
             return Reason.EXEMPT_TIME;
         }
-        return now < stage.retryAfterMillis() ? Reason.SUSPEND_FAILED_LATELY : null;
+        if (now >= stage.retryAfterMillis()) {
+            return null;
+        }
+        return stage.otherStep() ? Reason.OTHER_STEP_RUNS : Reason.SUSPEND_FAILED_LATELY;
     }
 
     // There the image comes before the executor. What is unknown is found out when it is tried.

@@ -8,6 +8,7 @@ final class ObstacleOrder {
     private static final List<Reason> MOST_HOPEFUL_FIRST = List.of(
             Reason.VICTIM_TAKEN,
             Reason.EXEMPT_TIME,
+            Reason.OTHER_STEP_RUNS,
             Reason.SUSPEND_FAILED_LATELY,
             Reason.TIME_SLICE_NOT_USED_UP,
             Reason.FROZEN_LATELY,

@@ -100,6 +100,9 @@ public enum Reason {
     /** Keep. */
     SUSPEND_FAILED_LATELY("A suspension of the stage failed recently; the next attempt comes later."),
     /** Keep. */
+    OTHER_STEP_RUNS(
+            "A step other than sh runs in a stage that could give way: it is suspended when that step has ended."),
+    /** Keep. */
     VICTIM_TAKEN("The stages that could give way are already being suspended for others."),
     /** Keep. */
     SWITCHED_OFF("Preemption is switched off in the global configuration.");

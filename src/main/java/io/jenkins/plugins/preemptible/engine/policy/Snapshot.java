@@ -209,6 +209,7 @@ public record Snapshot(
      * @param neverPreempt somebody said so of its build, or the limits do for stages like it
      * @param freezable what keeps it from being dumped lets it be frozen
      * @param lastFrozenMillis how long it stood still before it runs now, frozen since it could not be dumped; else 0
+     * @param otherStep the last attempt came to nothing since a step runs in it that cannot be frozen
      */
     public record RunningStage(
             String id,
@@ -227,11 +228,52 @@ public record Snapshot(
             boolean rerun,
             boolean neverPreempt,
             boolean freezable,
-            long lastFrozenMillis) {
+            long lastFrozenMillis,
+            boolean otherStep) {
         public RunningStage {
             notNegative("number of suspensions", suspensions);
             notNegative("time slice", timeSliceMillis);
             notNegative("growth", growthBytesPerSecond);
+        }
+
+        /** A stage in which no other step is known to run. */
+        public RunningStage(
+                String id,
+                String agent,
+                int priority,
+                String owner,
+                long startedMillis,
+                long runningSinceMillis,
+                int suspensions,
+                long timeSliceMillis,
+                String whyNotPreemptible,
+                long retryAfterMillis,
+                long residentBytes,
+                long growthBytesPerSecond,
+                long expectedEndMillis,
+                boolean rerun,
+                boolean neverPreempt,
+                boolean freezable,
+                long lastFrozenMillis) {
+            this(
+                    id,
+                    agent,
+                    priority,
+                    owner,
+                    startedMillis,
+                    runningSinceMillis,
+                    suspensions,
+                    timeSliceMillis,
+                    whyNotPreemptible,
+                    retryAfterMillis,
+                    residentBytes,
+                    growthBytesPerSecond,
+                    expectedEndMillis,
+                    rerun,
+                    neverPreempt,
+                    freezable,
+                    lastFrozenMillis,
+                    false);
         }
 
         /** A stage that is not frozen where it cannot be dumped. */

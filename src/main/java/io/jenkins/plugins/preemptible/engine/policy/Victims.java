@@ -273,6 +273,7 @@ final class Victims {
         }
         if (candidate.protection != null
                 && candidate.protection != Reason.EXEMPT_TIME
+                && candidate.protection != Reason.OTHER_STEP_RUNS
                 && candidate.protection != Reason.SUSPEND_FAILED_LATELY) {
             return candidate.protection;
         }

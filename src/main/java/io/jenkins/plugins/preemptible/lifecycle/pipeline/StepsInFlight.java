@@ -8,9 +8,11 @@ import io.jenkins.plugins.preemptible.view.Messages;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.stream.Stream;
 import org.jenkinsci.plugins.workflow.cps.nodes.StepNode;
 import org.jenkinsci.plugins.workflow.flow.FlowExecution;
 import org.jenkinsci.plugins.workflow.graph.BlockStartNode;
@@ -27,7 +29,9 @@ import org.jenkinsci.plugins.workflow.support.steps.ExecutorStep;
  * <ol>
  *   <li>Asks the build's execution for its innermost steps and keeps those inside our block.
  *   <li>A stage can be suspended only while every one of them is an external process ({@code sh} and its like): a
- *       checkout or a junit step runs inside the agent's JVM and cannot be frozen.
+ *       checkout or a junit step runs inside the agent's own process and cannot be frozen.
+ *   <li>One that waits in the controller only ({@code input}) does not stand against a checkpoint. It does against a
+ *       suspension: when it ends, the Pipeline goes on to the next step, which a suspended stage cannot start.
  *   <li>None at all means that the Pipeline is just between two steps.
  * </ol>
  *
@@ -36,10 +40,11 @@ import org.jenkinsci.plugins.workflow.support.steps.ExecutorStep;
  * executor does not: who takes both in that order waits without an executor.
  *
  * @param external the external processes
+ * @param waiting steps that wait in the controller only
  * @param others names of the other steps
  * @param locked whether one of them runs inside a lock that was taken on the executor
  */
-public record StepsInFlight(List<FlowNode> external, List<String> others, boolean locked) {
+public record StepsInFlight(List<FlowNode> external, List<FlowNode> waiting, List<String> others, boolean locked) {
 
     private static final long LONGEST_WAIT_SECONDS = 5;
     /** By its name: the plugin need not be there. */
@@ -47,12 +52,19 @@ public record StepsInFlight(List<FlowNode> external, List<String> others, boolea
 
     private static final String NODE = "node";
 
+    /**
+     * By their names. They have no process and no channel to the agent, and none of them runs a body over and over, as
+     * {@code waitUntil} does: while one is in flight, its branch does nothing to the stage's files.
+     */
+    private static final Set<String> IN_CONTROLLER_ONLY = Set.of("build", "input", LOCK, "sleep");
+
     public static StepsInFlight of(LiveStage live) throws IOException, InterruptedException {
         StepContext context = live.context();
         StageRecord stage = StageRegistry.get().find(live.id());
         boolean nested = stage != null && stage.form() == StageRecord.Form.NESTED;
         FlowNode block = context.get(FlowNode.class);
         List<FlowNode> external = new ArrayList<>();
+        List<FlowNode> waiting = new ArrayList<>();
         List<String> others = new ArrayList<>();
         boolean locked = false;
         for (StepExecution step : executions(live)) {
@@ -63,11 +75,13 @@ public record StepsInFlight(List<FlowNode> external, List<String> others, boolea
                 others.add(NODE);
             } else if (kind instanceof DurableTaskStep.DurableTaskStepDescriptor) {
                 external.add(node);
+            } else if (kind != null && IN_CONTROLLER_ONLY.contains(kind.getFunctionName())) {
+                waiting.add(node);
             } else {
                 others.add(kind == null ? node.getDisplayFunctionName() : kind.getFunctionName());
             }
         }
-        return new StepsInFlight(List.copyOf(external), List.copyOf(others), locked);
+        return new StepsInFlight(List.copyOf(external), List.copyOf(waiting), List.copyOf(others), locked);
     }
 
     /** The steps themselves. */
@@ -124,14 +138,36 @@ public record StepsInFlight(List<FlowNode> external, List<String> others, boolea
         }
     }
 
-    /** Why the stage must not be suspended at this moment, or null. */
+    /** Why the stage must not be suspended at this moment, in a sentence, or null. */
+    @CheckForNull
     public String objection() {
+        return others.isEmpty() && !waiting.isEmpty()
+                ? Messages.StepsInFlight_Waits(kind(waiting.get(0)).getFunctionName())
+                : objectionToCheckpoint();
+    }
+
+    /** Why no checkpoint of the stage can be made at this moment, in a sentence, or null. */
+    @CheckForNull
+    public String objectionToCheckpoint() {
         if (!others.isEmpty()) {
             return others.get(0).equals(NODE)
-                    ? "a node block inside of it has an executor of its own"
-                    : "the step '" + others.get(0) + "' runs inside the agent's JVM";
+                    ? Messages.StepsInFlight_Node()
+                    : Messages.StepsInFlight_InAgent(others.get(0));
         }
-        return external.isEmpty() ? "no external process is running in it" : heldLock();
+        return external.isEmpty() ? Messages.StepsInFlight_None() : heldLock();
+    }
+
+    /** Whether none at all runs. */
+    public boolean isBetweenSteps() {
+        return external.isEmpty() && waiting.isEmpty() && others.isEmpty();
+    }
+
+    /** Of all of them, which the Pipeline waits for; only where no {@link #others} are among them. */
+    public List<String> ids() {
+        return Stream.concat(external.stream(), waiting.stream())
+                .map(FlowNode::getId)
+                .sorted()
+                .toList();
     }
 
     /** Whether any step takes locks; only then the Pipeline's own thread need be asked for those that are held. */

@@ -75,6 +75,7 @@ public final class LiveStage {
 
     private final Set<FlowNode> marked = ConcurrentHashMap.newKeySet();
     private final StageMemory memory = new StageMemory();
+    private final StepObjection objection;
     /** Set when the stage may have its executor again, cleared when it has it or has lost it. */
     private volatile boolean granted;
     /** Set under the queue's lock. */
@@ -86,6 +87,7 @@ public final class LiveStage {
         this.id = id;
         this.context = context;
         this.hold = hold;
+        this.objection = new StepObjection(clock);
     }
 
     /** Makes the stage known; replaces nothing that is known already. */
@@ -312,6 +314,11 @@ public final class LiveStage {
     /** What is known of its memory. */
     public StageMemory memory() {
         return memory;
+    }
+
+    /** Which step stands against its suspension. */
+    public StepObjection objection() {
+        return objection;
     }
 
     public boolean granted() {

@@ -33,7 +33,7 @@ final class SuspensionSteps {
 
     private static final Logger LOGGER = Logger.getLogger(Suspension.class.getName());
 
-    /** Between two `sh` steps, or beside a checkout: worth another look soon, and not worth a line in the log. */
+    /** Between two `sh` steps, or beside a checkout: worth another look soon, and worth a line in the log only if it stays. */
     static final long BUSY_RETRY_MILLIS = TimeUnit.SECONDS.toMillis(1);
 
     private static final Set<String> JUST_BUSY =
@@ -104,7 +104,11 @@ final class SuspensionSteps {
 
     /** @return how many milliseconds after the request the executor was given away; empty when it was not */
     OptionalLong run() throws IOException, InterruptedException {
-        return suspend() ? OptionalLong.of(tookMillis) : OptionalLong.empty();
+        if (!suspend()) {
+            return OptionalLong.empty();
+        }
+        live.objection().suspended();
+        return OptionalLong.of(tookMillis);
     }
 
     private boolean suspend() throws IOException, InterruptedException {
@@ -128,8 +132,12 @@ final class SuspensionSteps {
         executor = given.executors().of(stage);
         if (objection != null || executor == null) {
             live.retryAfter(BUSY_RETRY_MILLIS);
+            if (objection != null && live.objection().found(objection)) {
+                build.say(words.notYet(objection));
+            }
             return false;
         }
+        live.objection().over();
         agent = executor.agent();
         // From now on a step that is launched waits; the record has those that were launched before.
         StageRecord chosen = stages.update(stage.id(), StageChanges.chosen());

@@ -63,6 +63,11 @@ record SuspensionWords(@CheckForNull String preemptor) {
                 + (preemptor == null ? "." : ", " + preemptor + " waits.");
     }
 
+    String notYet(String objection) {
+        return "Not suspended yet. " + objection + " The stage keeps running until that is over"
+                + (preemptor == null ? "." : ", " + preemptor + " waits.");
+    }
+
     static String frozenOnly(String agent, List<String> ties, long longestMillis) {
         return "This stage cannot be dumped and is frozen in memory only, for at most " + StageLog.time(longestMillis)
                 + ". What may not survive that: " + String.join("; ", ties)

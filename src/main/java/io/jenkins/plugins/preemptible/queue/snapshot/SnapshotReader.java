@@ -172,7 +172,8 @@ public final class SnapshotReader {
                 stage.rerun() && live.hold().canRunAgain(),
                 (neverAgain && stage.everUndumpable()) || NeverPreemptAction.holds(stage.runId()),
                 stage.canOnlyBeFrozen(),
-                stage.lastFrozenMillis());
+                stage.lastFrozenMillis(),
+                live.objection().sentence() != null);
     }
 
     private Snapshot.SuspendedStage suspended(StageRecord stage, LiveStage live, boolean heldBack) {

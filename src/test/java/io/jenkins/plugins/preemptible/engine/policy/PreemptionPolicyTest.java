@@ -358,6 +358,15 @@ class PreemptionPolicyTest {
     }
 
     @Test
+    void aStageInWhichAnotherStepRunsIsLeftAloneForThat() {
+        agent("a", 0);
+        running.add(new RunningStage(
+                "stage", "a", 9, "", 0, 0, 0, 0, null, NOW + 1, -1, 0, 0, false, false, false, 0, true));
+        waits("item", 1, 10, "a");
+        decides(keep("item", Reason.OTHER_STEP_RUNS));
+    }
+
+    @Test
     void nothingIsSuspendedWhenSwitchedOffButSuspendedStagesGoOn() {
         limits = new Limits(false, 60_000, 0, 0);
         agent("a", 0);

@@ -200,11 +200,35 @@ class SuspensionStepsTest {
 
     @Test
     void aStepInTheAgentsJvmIsTriedAgainSoonAndNotTold() throws Exception {
-        attempt.objection = "the step 'checkout' runs inside the agent's JVM";
+        attempt.objection = "The step 'checkout' runs in it.";
         assertEquals(NOT, attempt.run());
         assertEquals(List.of(), attempt.effects);
         assertEquals(List.of(), attempt.log);
         assertEquals(SuspensionSteps.BUSY_RETRY_MILLIS, attempt.sparedMillis());
+    }
+
+    @Test
+    void aStepThatStaysIsToldOnceAndShownUntilItIsOver() throws Exception {
+        String checkout = "The step 'checkout' runs in it.";
+        attempt.objection = checkout;
+        for (int second = 0; second < 4; second++) {
+            assertEquals(NOT, attempt.run());
+            attempt.nowMillis += 1000;
+        }
+        assertEquals(List.of(), attempt.log);
+        assertEquals(checkout, attempt.live.objection().sentence());
+        attempt.nowMillis += 1000;
+        attempt.run();
+        attempt.run();
+        assertEquals(
+                List.of("Not suspended yet. " + checkout + " The stage keeps running until that is over."),
+                attempt.log);
+        attempt.nowMillis += 16_000;
+        assertNull(attempt.live.objection().sentence(), "nothing is known of it any more");
+        attempt.run();
+        attempt.objection = null;
+        attempt.run();
+        assertNull(attempt.live.objection().sentence());
     }
 
     @Test
