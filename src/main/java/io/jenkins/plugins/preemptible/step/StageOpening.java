@@ -4,6 +4,7 @@ import edu.umd.cs.findbugs.annotations.CheckForNull;
 import hudson.FilePath;
 import hudson.model.Node;
 import io.jenkins.plugins.preemptible.agent.AgentStage;
+import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
 import io.jenkins.plugins.preemptible.engine.api.ContainerRef;
 import io.jenkins.plugins.preemptible.lifecycle.agents.AgentWarmUp;
 import io.jenkins.plugins.preemptible.lifecycle.agents.HowSuspended;
@@ -64,6 +65,12 @@ final class StageOpening {
         if (opened == null) {
             // Aborted meanwhile, and cleaned perhaps before the sandbox was there: the caller ends it once more.
             registry.add(stage);
+        }
+        if (stage.checkpoints() != null && !PreemptibleConfiguration.get().isMoveStages()) {
+            StageLog.line(
+                    context,
+                    "No checkpoint of this stage is made (checkpointEvery) until an administrator allows that stages resume"
+                            + " on other agents.");
         }
         if (sandbox.refusal() != null) {
             StageLog.line(

@@ -170,6 +170,16 @@ class CheckpointTest extends CheckpointedOnTwoHosts {
         endsOn("B", run);
     }
 
+    @Test
+    void whereMovesAreNotAllowedTheLogSaysThatNoneIsMade() throws Exception {
+        PreemptibleConfiguration.get().setMoveStages(false);
+        WorkflowRun run = running("true");
+        j.assertBuildStatusSuccess(j.waitForCompletion(run));
+        assertThat(
+                Rig.log(run),
+                containsString("No checkpoint of this stage is made (checkpointEvery) until an administrator allows"));
+    }
+
     /** That one does nothing to the stage's files: while both are in flight, a checkpoint of then is of use. */
     @Test
     void aStepThatWaitsInTheControllerOnlyDoesNotStandAgainstIt() throws Exception {
