@@ -65,6 +65,8 @@ public final class PreemptionPolicy {
         private final Map<Claim, Integer> movedTo = new HashMap<>();
         /** Stages that could move, and whose own agents are expected to have an executor before they had moved. */
         private final Set<Claim> staying = new HashSet<>();
+        /** Why stages can go nowhere, by their ids; only where that is known. */
+        private final Map<String, Reason> nowhere = new HashMap<>();
         /** Agents whose next executor is not to be kept: a better claim wants it, or has one there already. */
         private final boolean[] wanted;
 
@@ -119,6 +121,9 @@ public final class PreemptionPolicy {
             for (SuspendedStage stage : snapshot.suspended()) {
                 if (!isHeld(stage)) {
                     claims.add(Claim.of(stage, snapshot, fits));
+                    if (stage.nowhere() != null) {
+                        nowhere.put(stage.id(), stage.nowhere());
+                    }
                     if (!stage.elsewhere().isEmpty()) {
                         elsewhere.put(stage.id(), fits.of(stage.elsewhere()));
                         moveMillis.put(stage.id(), stage.moveMillis());
@@ -200,7 +205,7 @@ public final class PreemptionPolicy {
             boolean keeps = (stage.aged() || stage.frozenOnly()) && !stage.requested();
             int first = keeps ? unwanted(stage.fit()) : -1;
             Action action = freeFor(stage);
-            if (!(action instanceof Action.Wait wait) || wait.reason() == Reason.AGENT_NOT_ACCEPTING) {
+            if (!(action instanceof Action.Wait wait) || stage.fit().agents.length == 0) {
                 return action;
             }
             if (first >= 0) {
@@ -259,9 +264,18 @@ public final class PreemptionPolicy {
             return someIdle ? Reason.BETTER_ITEM_WAITS : Reason.NO_IDLE_EXECUTOR;
         }
 
+        private Reason whyNowhere(Claim claim) {
+            Fit other = claim.requested() ? null : elsewhere.get(claim.id());
+            if (other != null && other.agents.length > 0) {
+                // It was idle, and went to another claim.
+                return Reason.BETTER_ITEM_WAITS;
+            }
+            return nowhere.getOrDefault(claim.id(), Reason.AGENT_NOT_ACCEPTING);
+        }
+
         private Action freeFor(Claim claim) {
             if (claim.fit().agents.length == 0) {
-                return new Action.Wait(claim.id(), Reason.AGENT_NOT_ACCEPTING);
+                return new Action.Wait(claim.id(), whyNowhere(claim));
             }
             if (!snapshot.limits().enabled()) {
                 return new Action.Wait(claim.id(), Reason.SWITCHED_OFF);

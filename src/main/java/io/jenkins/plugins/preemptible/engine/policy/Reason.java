@@ -48,6 +48,14 @@ public enum Reason {
     SUSPENDED_BY_HAND("The stage was suspended manually."),
     /** Keep. */
     AGENT_NOT_ACCEPTING("No fitting agent is online and accepts builds, or another plugin holds the item back."),
+    /** Keep a suspended stage that is to leave its agent. */
+    IMAGE_NOT_SEALED("It goes to another agent as soon as its image is sealed."),
+    /** Keep a suspended stage that is to go to a certain agent. */
+    WISHED_AGENT_CANNOT("The agent that it is to go to cannot take it now; the build's page says why."),
+    /** Keep a suspended stage. */
+    WISHED_AGENT_TRIED("It is being tried on the agent that it is to go to, or was refused there lately."),
+    /** Keep a suspended stage. */
+    OWN_AGENT_DRAINED("Its agent is drained, and no other one takes it: it is resumed when the drain is undone."),
     /** Keep. */
     EXECUTOR_FREE_ALREADY("A fitting executor is idle: nothing has to be suspended."),
     /** Keep a waiting item. */

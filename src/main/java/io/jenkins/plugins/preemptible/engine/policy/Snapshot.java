@@ -356,6 +356,7 @@ public record Snapshot(
      * @param thawByMillis it cannot be dumped, and is to run again by then; 0 = it may stay suspended
      * @param elsewhere agents that it could be moved to; nobody gives way there
      * @param moveMillis how long a move is expected to take; 0 = no time
+     * @param nowhere why it can go nowhere at this moment, should no agent be found; null = none accepts it
      */
     public record SuspendedStage(
             String id,
@@ -369,11 +370,42 @@ public record Snapshot(
             boolean byHand,
             long thawByMillis,
             Set<String> elsewhere,
-            long moveMillis) {
+            long moveMillis,
+            Reason nowhere) {
         public SuspendedStage {
             agents = Set.copyOf(agents);
             elsewhere = Set.copyOf(elsewhere);
             notNegative("time of a move", moveMillis);
+        }
+
+        /** A stage of which it is not known why it can go nowhere. */
+        public SuspendedStage(
+                String id,
+                Set<String> agents,
+                int priority,
+                String owner,
+                long sinceMillis,
+                String preemptorItem,
+                boolean requested,
+                String reservedAgent,
+                boolean byHand,
+                long thawByMillis,
+                Set<String> elsewhere,
+                long moveMillis) {
+            this(
+                    id,
+                    agents,
+                    priority,
+                    owner,
+                    sinceMillis,
+                    preemptorItem,
+                    requested,
+                    reservedAgent,
+                    byHand,
+                    thawByMillis,
+                    elsewhere,
+                    moveMillis,
+                    null);
         }
 
         /** Whether it has to run again soon, even if a user wants it suspended. */

@@ -207,7 +207,8 @@ public final class SnapshotReader {
                 held && stage.moveTo() == null,
                 stage.thawByMillis(),
                 elsewhere,
-                MoveCosts.expectedMillis(stage));
+                MoveCosts.expectedMillis(stage),
+                requested ? null : Nowhere.why(stage, live, others));
     }
 
     private List<Snapshot.WaitingItem> waiting() {

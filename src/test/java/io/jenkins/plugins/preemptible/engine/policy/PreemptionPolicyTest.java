@@ -366,6 +366,36 @@ class PreemptionPolicyTest {
         decides(keep("item", Reason.OTHER_STEP_RUNS));
     }
 
+    /** As a manual move, or a stage of a drained agent. */
+    @Test
+    void aStageThatCanGoNowhereIsToldWhy() {
+        agent("b", 0);
+        agents.add(new Agent("drained", Set.of(), 1, true, AgentState.DRAINED, -1, 0, 0, 0));
+        suspended.add(SuspendedStageFixture.of("moved", 5, 10)
+                .nowhere(Reason.IMAGE_NOT_SEALED)
+                .build());
+        suspended.add(SuspendedStageFixture.of("stays", 6, 10, "drained")
+                .nowhere(Reason.NO_IDLE_EXECUTOR)
+                .build());
+        isSuspended("unknown", 7, 100, "drained");
+        suspended.add(SuspendedStageFixture.of("waits", 8, 10, "b")
+                .nowhere(Reason.IMAGE_NOT_SEALED)
+                .build());
+        decides(
+                keep("moved", Reason.IMAGE_NOT_SEALED),
+                keep("stays", Reason.NO_IDLE_EXECUTOR),
+                keep("unknown", Reason.AGENT_NOT_ACCEPTING),
+                keep("waits", Reason.NO_IDLE_EXECUTOR));
+    }
+
+    @Test
+    void aStageWhoseOtherAgentWentToABetterClaimIsToldThat() {
+        agent("b", 1);
+        waits("item", 1, 10, "b");
+        suspended.add(SuspendedStageFixture.of("moved", 5, 10).mayMoveTo("b").build());
+        decides(keep("item", Reason.EXECUTOR_FREE_ALREADY), keep("moved", Reason.BETTER_ITEM_WAITS));
+    }
+
     @Test
     void nothingIsSuspendedWhenSwitchedOffButSuspendedStagesGoOn() {
         limits = new Limits(false, 60_000, 0, 0);

@@ -20,6 +20,7 @@ final class SuspendedStageFixture {
     private long thawByMillis;
     private Set<String> elsewhere = Set.of();
     private long moveMillis;
+    private Reason nowhere;
 
     private SuspendedStageFixture(String id, int priority, long sinceMillis, Set<String> agents) {
         this.id = id;
@@ -64,6 +65,12 @@ final class SuspendedStageFixture {
         return this;
     }
 
+    /** Why no agent is found for it, where none is. */
+    SuspendedStageFixture nowhere(Reason why) {
+        nowhere = why;
+        return this;
+    }
+
     SuspendedStage build() {
         return new SuspendedStage(
                 id,
@@ -77,6 +84,7 @@ final class SuspendedStageFixture {
                 byHand,
                 thawByMillis,
                 elsewhere,
-                moveMillis);
+                moveMillis,
+                nowhere);
     }
 }
