@@ -38,7 +38,8 @@ public final class ShownStages implements SuspendedStages {
                         stage.unsealed(),
                         RemovedAgent.isGone(stage) ? stage.node() : null,
                         OutlivesAgent.isStored(stage) ? -1 : RemovedAgent.waitsUntilMillis(stage),
-                        stage.thawByMillis()))
+                        stage.thawByMillis(),
+                        stage.moveTo()))
                 .collect(Collectors.toList());
     }
 

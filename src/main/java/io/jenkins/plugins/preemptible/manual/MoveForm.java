@@ -4,6 +4,7 @@ import edu.umd.cs.findbugs.annotations.CheckForNull;
 import hudson.model.Node;
 import io.jenkins.plugins.preemptible.engine.move.Misfit;
 import io.jenkins.plugins.preemptible.engine.move.MoveObstacle;
+import io.jenkins.plugins.preemptible.hand.DrainedAgents;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
 import io.jenkins.plugins.preemptible.move.MoveTargets;
@@ -67,7 +68,10 @@ public record MoveForm(String stage, String text, List<Target> targets) {
         for (Node agent : Jenkins.get().getNodes()) {
             Misfit misfit = MoveTargets.obstacle(stage, live, agent);
             String name = agent.getNodeName();
-            if (misfit == null) {
+            if (misfit == null && DrainedAgents.get().contains(name)) {
+                others.add(new Target(
+                        name, Messages.ManualBuildAction_MoveNot(name, Messages.StageVerbs_Drained()), false));
+            } else if (misfit == null) {
                 fitting.add(new Target(name, name, true));
             } else if (!UNASKED.contains(misfit.obstacle())) {
                 others.add(new Target(name, Messages.ManualBuildAction_MoveNot(name, misfit.sentence()), false));

@@ -6,6 +6,9 @@ import hudson.model.Node;
 import hudson.model.Run;
 import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
 import io.jenkins.plugins.preemptible.engine.move.Misfit;
+import io.jenkins.plugins.preemptible.engine.move.MoveObstacle;
+import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
+import io.jenkins.plugins.preemptible.hand.DrainedAgents;
 import io.jenkins.plugins.preemptible.hand.NeverPreemptAction;
 import io.jenkins.plugins.preemptible.hand.PreemptiblePermissions;
 import io.jenkins.plugins.preemptible.lifecycle.FailedResume;
@@ -214,18 +217,23 @@ public final class StageVerbs {
             return refused(stage, Messages.StageVerbs_Ending(stage.name()));
         }
         Misfit obstacle = MoveTargets.obstacle(stage, live, to);
+        String agent = AgentVerbs.within(to.getNodeName());
         if (obstacle != null) {
             return refused(
                     stage,
-                    Messages.StageVerbs_NotMoved(
-                            stage.name(), AgentVerbs.within(to.getNodeName()), obstacle.sentence()));
+                    obstacle.obstacle() == MoveObstacle.NOT_SEALED && stage.state() == StageState.RUNNING
+                            ? Messages.StageVerbs_MoveRuns(stage.name())
+                            : Messages.StageVerbs_NotMoved(stage.name(), agent, obstacle.sentence()));
+        }
+        if (DrainedAgents.get().contains(to.getNodeName())) {
+            return refused(stage, Messages.StageVerbs_NotMoved(stage.name(), agent, Messages.StageVerbs_Drained()));
         }
         MoveTargets.tryAgain(stage, to);
         if (StageRegistry.get().update(stage.id(), StageChanges.moveTo(to.getNodeName())) == null) {
             return refused(stage, Messages.StageVerbs_Ending(stage.name()));
         }
-        StageLog.line(live.context(), Messages.StageVerbs_LogMove(user(), AgentVerbs.within(to.getNodeName())));
-        return done(stage, Messages.StageVerbs_Moves(stage.name(), AgentVerbs.within(to.getNodeName())));
+        StageLog.line(live.context(), Messages.StageVerbs_LogMove(user(), agent));
+        return done(stage, Messages.StageVerbs_Moves(stage.name(), agent));
     }
 
     private static OfStage giveUp(StageRecord stage) {

@@ -127,6 +127,7 @@ final class SchedulerState {
      * @param byHandUser id of that user; null when there is none or they are not known
      * @param whyNotResumed why its resume failed as often as it is tried; null unless it waits for a decision about that
      * @param endsMillis when it ends, since its agent was removed, unless that is added again; 0 = its agent is known
+     * @param moveTo name of the agent that a user wants it to be resumed on; null when there is none
      * @param thawByMillis by when it is to run again, since it cannot be dumped and is frozen only; 0 = it may stay suspended
      * @param decision why it is not resumed; null when nothing was decided about it yet
      */
@@ -155,6 +156,7 @@ final class SchedulerState {
             @Exported String whyNotResumed,
             @Exported long endsMillis,
             @Exported long thawByMillis,
+            @Exported String moveTo,
             @Exported(inline = true) DecisionState decision) {}
 
     /**
@@ -303,6 +305,7 @@ final class SchedulerState {
                         stage.whyNotResumed(),
                         RemovedAgent.waitsUntilMillis(stage),
                         stage.thawByMillis(),
+                        stage.moveTo(),
                         DecisionState.of(stage.id())))
                 .toList();
     }

@@ -50,7 +50,7 @@ final class StageRows {
                 Messages.StageRows_Kept(),
                 Comparator.comparingLong(StageRows::bytes),
                 stage -> Cell.of(kept(stage))));
-        columns.add(text("next", Messages.StageRows_Next(), stage -> next(stage.id())));
+        columns.add(text("next", Messages.StageRows_Next(), StageRows::whyItWaits));
         return columns;
     }
 
@@ -133,6 +133,14 @@ final class StageRows {
             return Messages.StageRows_MemoryOnly(size);
         }
         return stage.frozen() ? Messages.StageRows_Memory(size) : Messages.StageRows_Image(size);
+    }
+
+    private static String whyItWaits(StageRecord stage) {
+        String next = next(stage.id());
+        return stage.moveTo() == null
+                ? next
+                : Messages.StageRows_MovesTo(AgentVerbs.shown(stage.moveTo()), next)
+                        .trim();
     }
 
     /** What was decided last about a stage or an item; empty before. */

@@ -12,6 +12,7 @@ import io.jenkins.plugins.preemptible.view.SuspendedStages.View;
 import java.util.Collection;
 import java.util.List;
 import java.util.stream.Collectors;
+import jenkins.model.Jenkins;
 import jenkins.model.TransientActionFactory;
 import org.kohsuke.accmod.Restricted;
 import org.kohsuke.accmod.restrictions.NoExternalUse;
@@ -56,6 +57,9 @@ public final class SuspendedBadgeAction extends InvisibleAction implements Build
         if (stage.byHand()) {
             sentence.append(' ').append(wanted(stage));
         }
+        if (stage.moveTo() != null) {
+            sentence.append(' ').append(Messages.SuspendedBadgeAction_MovesTo(shown(stage.moveTo())));
+        }
         if (stage.agentGone() != null) {
             return sentence.append(' ').append(gone(stage, now)).toString();
         }
@@ -74,9 +78,13 @@ public final class SuspendedBadgeAction extends InvisibleAction implements Build
         return sentence.toString();
     }
 
-    /** One that is frozen only runs again when its time is up: nobody has to resume it. */
+    private static String shown(String agent) {
+        return agent.isEmpty() ? Jenkins.get().getDisplayName() : agent;
+    }
+
+    /** One that is frozen only, or is to move, runs again by itself: nobody has to resume it. */
     private static String wanted(View stage) {
-        if (stage.thawByMillis() > 0) {
+        if (stage.thawByMillis() > 0 || stage.moveTo() != null) {
             return stage.byHandUser() == null
                     ? Messages.SuspendedBadgeAction_Wanted()
                     : Messages.SuspendedBadgeAction_WantedBy(stage.byHandUser());

@@ -68,7 +68,8 @@ public interface SuspendedStages extends ExtensionPoint {
             boolean unsealed,
             @CheckForNull String agentGone,
             long endsMillis,
-            long thawByMillis) {
+            long thawByMillis,
+            @CheckForNull String moveTo) {
 
         /** One that may stay suspended. */
         public View(
@@ -95,7 +96,8 @@ public interface SuspendedStages extends ExtensionPoint {
                     unsealed,
                     agentGone,
                     endsMillis,
-                    0);
+                    0,
+                    null);
         }
 
         /** One of an agent that makes images. */

@@ -19,6 +19,10 @@ import hudson.slaves.OfflineCause;
 import hudson.slaves.RetentionStrategy;
 import io.jenkins.plugins.preemptible.engine.host.HostTool;
 import io.jenkins.plugins.preemptible.engine.move.MoveObstacle;
+import io.jenkins.plugins.preemptible.engine.policy.Action;
+import io.jenkins.plugins.preemptible.engine.policy.Reason;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
+import io.jenkins.plugins.preemptible.queue.LastDecision;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
@@ -131,6 +135,38 @@ class MoveObstaclesTest extends MovedStages {
         ends(high);
         Rig.awaitLog(stage, "Resumed on A");
         endsOn("A", stage);
+    }
+
+    /** A wish that waits is shown with its agent, wherever the stage is. */
+    @Test
+    void whatIsWishedAndCannotBeIsTold() throws Exception {
+        WorkflowRun stage = begin(counter());
+        hosts.connect("B");
+        assertThat(asked("B"), containsString("runs. Suspend it first"));
+        suspend(stage, 1);
+        new CLICommandInvoker(j, "preemptible-drain").invokeWithArgs("B");
+        await("refused").atMost(LONG).until(() -> asked("B").contains("The agent is being drained"));
+        new CLICommandInvoker(j, "preemptible-drain").invokeWithArgs("B", "--undo");
+        FreeStyleProject busy = rig.freestyle("busy", 1, Rig.untilEnough());
+        busy.setAssignedLabel(Label.get("B"));
+        busy.scheduleBuild2(0).waitForStart();
+        assertThat(asked("B"), containsString("is resumed on B as soon as an executor is idle there"));
+        String id = StageRegistry.get().all().iterator().next().id();
+        await("the right reason").atMost(LONG).until(() -> {
+            Action decided = LastDecision.get().of(id);
+            return decided != null && decided.reason() == Reason.NO_IDLE_EXECUTOR;
+        });
+        try (JenkinsRule.WebClient web = j.createWebClient()) {
+            assertThat(
+                    web.getPage(stage).asNormalizedText(),
+                    containsString("It is resumed on \u201cB\u201d as soon as it can go there"));
+            assertThat(
+                    web.goTo("preemptible/suspended").asNormalizedText(),
+                    containsString("To be resumed on B. No executor that the stage may use is idle."));
+        }
+        Files.createFile(hosts.workspace("B", "busy").resolve("enough"));
+        Rig.awaitLog(stage, "Moved from A to B");
+        endsOn("B", stage);
     }
 
     @Test

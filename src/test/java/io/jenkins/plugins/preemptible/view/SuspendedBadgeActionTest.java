@@ -107,6 +107,20 @@ class SuspendedBadgeActionTest {
     }
 
     @Test
+    void theBadgeSaysWhereItIsToGo() {
+        suspended(
+                new SuspendedStages.View("a", null, 1, false, false, 0, true, "ada", false, null, 0, 0, "other-agent"));
+
+        String line = build.getAction(SuspendedBadgeAction.class).getSentences().get(0);
+
+        assertTrue(
+                line.endsWith(
+                        "It was suspended by ada. It is resumed on \u201cother-agent\u201d as soon as it can go there:"
+                                + " a user has asked for that."),
+                line);
+    }
+
+    @Test
     void theBuildsOwnPageSaysItToo() throws Exception {
         suspended(new SuspendedStages.View("fuzz", "deploy #12", System.currentTimeMillis(), false, 1024));
         String page = jenkins.createWebClient().getPage(build).asNormalizedText();
