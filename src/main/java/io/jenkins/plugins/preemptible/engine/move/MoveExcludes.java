@@ -32,8 +32,12 @@ public final class MoveExcludes {
         patterns.forEach(each -> compiled.add(Pattern.compile(regex(each))));
     }
 
+    /** Names that have nothing in common: who leaves out all of them in the workspace leaves out everything. */
+    private static final List<String> ANY = List.of("a", "no-such.file", "0_Z");
+
     /**
-     * @throws IllegalArgumentException with a sentence for people, when one is none or there are too many
+     * @throws IllegalArgumentException with a sentence for people, when one is none or leaves out everything, or there are
+     *     too many
      */
     public static MoveExcludes of(List<String> patterns) {
         if (patterns.size() > MOST) {
@@ -52,7 +56,16 @@ public final class MoveExcludes {
                         + "' is no pattern: it counts from the workspace, and '**' stands for whole folders.");
             }
         }
-        return new MoveExcludes(patterns);
+        MoveExcludes all = new MoveExcludes(patterns);
+        for (int i = 0; i < patterns.size(); i++) {
+            Pattern compiled = all.compiled.get(i);
+            boolean folders = patterns.get(i).contains("**") && patterns.get(i).matches("[*/]*");
+            if (folders || ANY.stream().allMatch(name -> compiled.matcher(name).matches())) {
+                throw new IllegalArgumentException(
+                        "'" + patterns.get(i) + "' leaves out everything: a stage would move with an empty workspace.");
+            }
+        }
+        return all;
     }
 
     /** From one text, a pattern a line or between commas. */
