@@ -42,6 +42,7 @@ public enum Range {
     DEFAULT_PRIORITY(Messages::StageDefaults_Priority, 1, Range.LOWEST_PRIORITY_OF_ALL),
     DEFAULT_TIME_SLICE(Messages::StageDefaults_TimeSlice, 1, Range.WEEK_IN_MINUTES),
     STEP_TIME_SLICE(Messages::StepFields_TimeSlice, 1, Range.WEEK_IN_MINUTES),
+    CHECKPOINT(Messages::StepFields_Checkpoint, 5, 1_440),
     ACTIVE_TIME(Messages::StepFields_ActiveTime, 1, Integer.MAX_VALUE),
     TRIAL_DAYS(Messages::Trial_Days, 1, 365);
 

@@ -22,6 +22,19 @@ public final class StepFields {
         return check(item, Range.STEP_TIME_SLICE, typed);
     }
 
+    /** How often a checkpoint is made; empty for never. A warning where none would be. */
+    public static FormValidation checkCheckpoint(@CheckForNull Item item, String typed) {
+        BestPriority.checkRead(item);
+        if (typed.isBlank()) {
+            return FormValidation.ok();
+        }
+        FormValidation said = Range.CHECKPOINT.said(typed);
+        return said.kind == FormValidation.Kind.OK
+                        && !PreemptibleConfiguration.get().isMoveStages()
+                ? FormValidation.warning(Messages.StepFields_NoCheckpoint())
+                : said;
+    }
+
     /** The number of units for which a stage may have executors. Without one the whole limit is left out. */
     public static FormValidation checkActiveTime(@CheckForNull Item item, String typed) {
         BestPriority.checkRead(item);

@@ -191,6 +191,11 @@ public final class PreemptibleStep extends Step implements Serializable {
         }
 
         @POST
+        public FormValidation doCheckCheckpointEvery(@AncestorInPath Item item, @QueryParameter String value) {
+            return StepFields.checkCheckpoint(item, value);
+        }
+
+        @POST
         public FormValidation doCheckLabel(@AncestorInPath Item item, @QueryParameter String value) {
             return StepFields.checkLabel(item, value);
         }

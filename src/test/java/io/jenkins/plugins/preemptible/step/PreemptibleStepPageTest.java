@@ -222,6 +222,14 @@ class PreemptibleStepPageTest {
                             + ", but must be a whole number from 1 to 10080.",
                     answer.getMessage());
         }
+        for (String value : new String[] {"4", "1441", "x"}) {
+            assertEquals(FormValidation.Kind.ERROR, page.doCheckCheckpointEvery(null, value).kind, value);
+        }
+        assertEquals(FormValidation.Kind.OK, page.doCheckCheckpointEvery(null, "").kind);
+        assertEquals(FormValidation.Kind.WARNING, page.doCheckCheckpointEvery(null, "5").kind, "moves are not allowed");
+        PreemptibleConfiguration.get().setMoveStages(true);
+        assertEquals(FormValidation.Kind.OK, page.doCheckCheckpointEvery(null, "1440").kind);
+        PreemptibleConfiguration.get().setMoveStages(false);
         assertEquals(FormValidation.Kind.OK, page.doCheckLabel(null, "").kind);
         assertEquals(FormValidation.Kind.OK, page.doCheckLabel(null, "built-in").kind);
         assertEquals(FormValidation.Kind.WARNING, page.doCheckLabel(null, "nobody-has-it").kind);
