@@ -68,7 +68,10 @@ final class EvacuateVerb {
                 Sealing.takeUp(stage.id());
             }
             if (begins) {
-                String line = Messages.EvacuateVerb_Log(AgentVerbs.shown(agent), StageVerbs.user());
+                String shown = AgentVerbs.shown(agent);
+                String line = stage.form() == StageRecord.Form.OWN
+                        ? Messages.EvacuateVerb_Log(shown, StageVerbs.user())
+                        : Messages.EvacuateVerb_LogStays(shown, StageVerbs.user());
                 StageThreads.tell("telling of " + stage, () -> StageLog.line(live.context(), line));
             }
         }

@@ -196,7 +196,7 @@ public final class ManualBuildAction implements Action {
                     && !stage.byHand()
                     && DrainedAgents.get().contains(stage.node())) {
                 sentences.add(
-                        DrainedAgents.get().evacuates(stage.node())
+                        DrainedAgents.get().evacuates(stage.node()) && stage.form() == StageRecord.Form.OWN
                                 ? Messages.ManualBuildAction_Evacuated(stage.name(), AgentVerbs.within(stage.node()))
                                 : Messages.ManualBuildAction_Drained(stage.name(), AgentVerbs.within(stage.node())));
             }

@@ -98,7 +98,7 @@ public final class StepsOnAgent {
             for (StepExecution step : StepsInFlight.executions(live)) {
                 if (PROBE.owner.isInstance(step)) {
                     // No agent has such a name; the step says once that it is away.
-                    PROBE.node.setVolatile(step, agent + " (lost)");
+                    PROBE.node.setVolatile(step, "another agent in place of " + agent);
                     PROBE.workspace.setVolatile(step, null);
                     step.getContext().saveState();
                 }
