@@ -39,7 +39,8 @@ public final class ShownStages implements SuspendedStages {
                         RemovedAgent.isGone(stage) ? stage.node() : null,
                         OutlivesAgent.isStored(stage) ? -1 : RemovedAgent.waitsUntilMillis(stage),
                         stage.thawByMillis(),
-                        stage.moveTo()))
+                        stage.moveTo(),
+                        OutlivesAgent.isStored(stage)))
                 .collect(Collectors.toList());
     }
 

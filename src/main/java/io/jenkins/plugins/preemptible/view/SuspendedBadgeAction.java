@@ -73,9 +73,16 @@ public final class SuspendedBadgeAction extends InvisibleAction implements Build
             sentence.append(' ').append(Messages.SuspendedBadgeAction_Frozen());
         } else if (stage.imageBytes() > 0) {
             sentence.append(' ')
-                    .append(Messages.SuspendedBadgeAction_Image(Functions.humanReadableByteSize(stage.imageBytes())));
+                    .append(
+                            stage.stored()
+                                    ? Messages.SuspendedBadgeAction_Stored(size(stage))
+                                    : Messages.SuspendedBadgeAction_Image(size(stage)));
         }
         return sentence.toString();
+    }
+
+    private static String size(View stage) {
+        return Functions.humanReadableByteSize(stage.imageBytes());
     }
 
     private static String shown(String agent) {

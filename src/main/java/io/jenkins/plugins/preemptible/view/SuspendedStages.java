@@ -69,7 +69,8 @@ public interface SuspendedStages extends ExtensionPoint {
             @CheckForNull String agentGone,
             long endsMillis,
             long thawByMillis,
-            @CheckForNull String moveTo) {
+            @CheckForNull String moveTo,
+            boolean stored) {
 
         /** One that may stay suspended. */
         public View(
@@ -97,7 +98,8 @@ public interface SuspendedStages extends ExtensionPoint {
                     agentGone,
                     endsMillis,
                     0,
-                    null);
+                    null,
+                    false);
         }
 
         /** One of an agent that makes images. */

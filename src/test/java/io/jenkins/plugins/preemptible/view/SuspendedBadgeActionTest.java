@@ -108,8 +108,8 @@ class SuspendedBadgeActionTest {
 
     @Test
     void theBadgeSaysWhereItIsToGo() {
-        suspended(
-                new SuspendedStages.View("a", null, 1, false, false, 0, true, "ada", false, null, 0, 0, "other-agent"));
+        suspended(new SuspendedStages.View(
+                "a", null, 1, false, false, 0, true, "ada", false, null, 0, 0, "other-agent", false));
 
         String line = build.getAction(SuspendedBadgeAction.class).getSentences().get(0);
 
@@ -117,6 +117,20 @@ class SuspendedBadgeActionTest {
                 line.endsWith(
                         "It was suspended by ada. It is resumed on \u201cother-agent\u201d as soon as it can go there:"
                                 + " a user has asked for that."),
+                line);
+    }
+
+    @Test
+    void theBadgeSaysThatItsAgentIsNotNeeded() {
+        suspended(
+                new SuspendedStages.View("a", null, 1, false, false, 2048, false, null, false, null, 0, 0, null, true));
+
+        String line = build.getAction(SuspendedBadgeAction.class).getSentences().get(0);
+
+        assertTrue(
+                line.endsWith(
+                        "Its image has 2.00 KiB and its workspace is stored with it: it can be resumed without its"
+                                + " agent."),
                 line);
     }
 
