@@ -28,10 +28,13 @@ public final class MemoryGuard {
     /** The answer, and a sentence with the figures that led to it. */
     record Decision(Handover handover, String sentence) {}
 
-    /** @param floorBytes what the preemptor needs; 0 switches the guard off */
+    /** @param floorBytes what the preemptor needs; 0 switches the guard off, {@link Long#MAX_VALUE} asks for the image first */
     static Decision decide(HostMemory memory, long floorBytes) {
         if (floorBytes == 0) {
             return new Decision(Handover.AT_FREEZE, Handover.AT_FREEZE.sentence() + " (not checked)");
+        }
+        if (floorBytes == Long.MAX_VALUE) {
+            return new Decision(Handover.AFTER_DUMP, "The image is made first, as was asked for");
         }
         return shortage(memory, floorBytes)
                 .map(figures ->

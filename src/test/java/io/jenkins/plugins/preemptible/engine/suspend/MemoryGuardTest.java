@@ -56,4 +56,12 @@ class MemoryGuardTest {
         assertEquals(
                 false, LocalImages.of(Map.of("PREEMPTIBLE_LOCAL_IMAGES", "off")).wanted());
     }
+
+    /** As a rehearsal does. */
+    @Test
+    void anImageThatIsAskedForFirstIsNoShortage() {
+        MemoryGuard.Decision decision = MemoryGuard.decide(new HostMemory(5 << 20, 0), Long.MAX_VALUE);
+        assertEquals(Handover.AFTER_DUMP, decision.handover());
+        assertEquals("The image is made first, as was asked for", decision.sentence());
+    }
 }
