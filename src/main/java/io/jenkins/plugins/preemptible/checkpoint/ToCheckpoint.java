@@ -4,7 +4,10 @@ import edu.umd.cs.findbugs.annotations.CheckForNull;
 import hudson.Extension;
 import hudson.Util;
 import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
+import io.jenkins.plugins.preemptible.engine.policy.Reason;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
+import io.jenkins.plugins.preemptible.event.StageListener;
+import io.jenkins.plugins.preemptible.event.StageSuspended;
 import io.jenkins.plugins.preemptible.lifecycle.Rollback;
 import io.jenkins.plugins.preemptible.lifecycle.image.StageImages;
 import io.jenkins.plugins.preemptible.lifecycle.pipeline.StageMarks;
@@ -64,6 +67,7 @@ public final class ToCheckpoint implements Rollback {
         SuspendedSteps.waitForAgent(back);
         if (stage.holdsExecutor()) {
             giveBackExecutor(live, back);
+            tell(back, now);
         } else {
             StageImages.discard(live);
         }
@@ -85,6 +89,22 @@ public final class ToCheckpoint implements Rollback {
                         .findFirst()
                         .orElse(null)
                 : null;
+    }
+
+    /** One that was suspended has been told of before. */
+    private static void tell(StageRecord back, long now) {
+        StageListener.fire(listener -> listener.onSuspended(new StageSuspended(
+                back.ref(),
+                back.startedMillis(),
+                now,
+                0,
+                Reason.PROCESSES_LOST.name(),
+                Reason.PROCESSES_LOST.sentence(),
+                null,
+                null,
+                0,
+                0,
+                false)));
     }
 
     private static void giveBackExecutor(LiveStage live, StageRecord back) {

@@ -14,7 +14,9 @@ import hudson.model.Result;
 import hudson.model.User;
 import hudson.slaves.OfflineCause;
 import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
+import io.jenkins.plugins.preemptible.engine.policy.Reason;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
+import io.jenkins.plugins.preemptible.history.SuspensionHistoryAction;
 import io.jenkins.plugins.preemptible.lifecycle.stage.ImagePath;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageCheckpoint;
 import java.io.File;
@@ -193,6 +195,12 @@ class CheckpointTest extends CheckpointedOnTwoHosts {
         hosts.connect("B");
         Rig.awaitLog(run, "Resumed from the checkpoint of ");
         assertEquals("B", Rig.awaitState(StageState.RUNNING).node());
+        await("it is in the build's history").atMost(LONG).until(() -> {
+            SuspensionHistoryAction history = run.getAction(SuspensionHistoryAction.class);
+            return history != null
+                    && history.getStages().get(0).getSuspensions().stream()
+                            .anyMatch(each -> each.getReason().equals(Reason.PROCESSES_LOST.name()) && !each.isOpen());
+        });
         Rig.awaitCounting(run);
         run.doStop();
         j.assertBuildStatus(Result.ABORTED, j.waitForCompletion(run));

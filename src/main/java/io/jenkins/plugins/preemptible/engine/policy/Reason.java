@@ -19,6 +19,8 @@ public enum Reason {
     /** Suspend, or reserve. */
     FROZEN_TIME_ENDS(
             "A stage that cannot be dumped has been frozen for almost as long as it may, and gets its executor back."),
+    /** Not decided by the policy: a running stage goes back to its checkpoint. */
+    PROCESSES_LOST("Its agent was lost, or its host lost the stage's processes: it goes back to its checkpoint."),
     /** Not decided by the policy: a user suspends or resumes a stage. */
     ASKED_BY_HAND("A user asked for it."),
     /** Rerun. */
