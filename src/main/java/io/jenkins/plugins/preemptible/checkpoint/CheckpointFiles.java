@@ -100,5 +100,6 @@ public final class CheckpointFiles implements StageListener {
     @Override
     public void onEnded(StageEnded event) {
         Checkpointing.forget(event.stage().id());
+        LostStagesWithoutCheckpoints.forget(event.stage().id());
     }
 }

@@ -44,7 +44,7 @@ public final class LostStagesWithCheckpoints extends PeriodicWork {
     private static final Logger LOGGER = Logger.getLogger(LostStagesWithCheckpoints.class.getName());
 
     /** When an agent that has connected is asked; its builds may be loaded later than that. */
-    private static final long[] AFTER_RETURN_MILLIS = {0, 10_000, 60_000};
+    static final long[] AFTER_RETURN_MILLIS = {0, 10_000, 60_000};
 
     /** Stages that were looked at and cannot go back, as long as their agents are lost. */
     private static final Set<String> IN_VAIN = ConcurrentHashMap.newKeySet();

@@ -22,14 +22,13 @@ record MoveVerdict(Kind kind, String why) {
 
     private static final String FROM_CHECKPOINT = "Resumed from the checkpoint of ";
 
-    /** The plugin's sentences about a stage that is lost, and Pipeline's about a step whose agent or process is gone. */
+    /** The plugin's own sentences about a stage that is lost: what Pipeline says of its step does not count. */
     private static final List<String> SENTENCES = List.of(
             "The stage is lost, as a running one would be",
             "was removed while the stage was suspended",
             "The processes of this stage keep running on its host, where Jenkins cannot reach them",
             "no checkpoint of this stage is of use",
-            "was deleted; cancelling node body",
-            "wrapper script does not seem to be touching the log file");
+            "has lost this stage's processes");
 
     /**
      * @param result of the build

@@ -66,6 +66,17 @@ class MoveVerdictTest {
                 MoveVerdict.of("FAILURE", said, to(3), true, false, false).kind());
         assertEquals(
                 Kind.LOST,
+                MoveVerdict.of(
+                                "FAILURE",
+                                "wrapper script does not seem to be touching the log file in /w@tmp/durable-1",
+                                to(3),
+                                true,
+                                false,
+                                false)
+                        .kind(),
+                "said by Pipeline alone");
+        assertEquals(
+                Kind.LOST,
                 MoveVerdict.of("FAILURE", "script returned exit code -1", to(3), true, false, false)
                         .kind());
         assertEquals(
