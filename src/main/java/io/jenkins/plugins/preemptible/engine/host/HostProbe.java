@@ -22,6 +22,7 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.TimeUnit;
 
 /**
  * Reads the properties of this host that an image depends on.
@@ -40,6 +41,7 @@ import java.util.concurrent.ConcurrentHashMap;
 public final class HostProbe {
 
     private static final int MOST_FILES = 4096;
+    private static final int LONGEST_USERS_SECONDS = 2;
     private static final int MOST_USERS = 100;
     /** Of getent(1). */
     private static final int NO_SUCH_USER = 2;
@@ -134,8 +136,10 @@ public final class HostProbe {
      */
     public static Map<String, String> users(Collection<String> ids) {
         Map<String, String> names = new TreeMap<>();
+        // The stage may stand still meanwhile.
+        long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(LONGEST_USERS_SECONDS);
         for (String id : ids) {
-            if (names.size() == MOST_USERS || !id.matches("\\d{1,10}")) {
+            if (names.size() == MOST_USERS || System.nanoTime() - end > 0 || !id.matches("\\d{1,10}")) {
                 continue;
             }
             HostTool.Answer answer = HostTool.run(2, List.of("getent", "passwd", id));

@@ -171,9 +171,13 @@ public final class LiveCheckpoint {
                     taken.complete(prepared.room());
                     return taken;
                 } catch (NoCopyException e) {
-                    if (e.isLasting()) {
+                    boolean filesGivenUp = !prepared.mirror().isWhole();
+                    if (e.isLasting() || filesGivenUp) {
                         // The next checkpoint does not try.
                         Files.writeString(folder.wholeDump(), e.getMessage());
+                    }
+                    if (filesGivenUp) {
+                        throw new SuspendFailedException(FailureReason.CRIU_FAILED, e.getMessage());
                     }
                     StageFolder.delete(new StageFolder(prepared.scratch()).images());
                     obstacle = Optional.of(e.getMessage());

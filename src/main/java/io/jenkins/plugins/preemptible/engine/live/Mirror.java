@@ -59,6 +59,7 @@ final class Mirror {
     private final BooleanSupplier cancelled;
     private final Room room;
     private Map<String, Node> known = new HashMap<>();
+    private volatile boolean whole = true;
     private Map<Object, Spot> firstNames = new HashMap<>();
     private Set<Object> copiedInodes = new HashSet<>();
     private Set<Long> again = Set.of();
@@ -159,6 +160,7 @@ final class Mirror {
         copied = 0;
         total = 0;
         count = 0;
+        whole = false;
         Map<String, Node> seen = new HashMap<>();
         try (OpenFolder copies = OpenFolder.of(place)) {
             for (int i = 0; i < folders.size(); i++) {
@@ -167,7 +169,13 @@ final class Mirror {
             }
         }
         known = seen;
+        whole = true;
         return copied;
+    }
+
+    /** Whether the last pass came to its end: what another one leaves is no copy, and none can be made of it. */
+    boolean isWhole() {
+        return whole;
     }
 
     /** Notes what was added, or removes what was there before. */
@@ -221,6 +229,8 @@ final class Mirror {
                 }
                 opened = from.folder().child(from.name());
             } catch (FileSystemException e) {
+                StageFolder.delete(copy.path());
+                was = null;
                 if (!Files.exists(from.path(), LinkOption.NOFOLLOW_LINKS)) {
                     // It was removed meanwhile.
                     return null;
@@ -228,8 +238,6 @@ final class Mirror {
                 if (tries == MOST_TRIES) {
                     throw e;
                 }
-                StageFolder.delete(copy.path());
-                was = null;
                 continue;
             }
             try (OpenFolder folder = opened) {
@@ -327,10 +335,12 @@ final class Mirror {
             throw new SuspendFailedException(FailureReason.UNPACKABLE_FILES, "more than " + (largest >> 20) + " MiB");
         }
         Object inode = is.get("ino");
-        Spot first = firstNames.get(inode);
+        // An inode's number counts on its own disk only, and one with a single name may have been used again.
+        Object file = List.of(is.get("dev"), inode);
+        Spot first = (int) is.get("nlink") > 1 ? firstNames.get(file) : null;
         boolean same = before != null && before.is().equals(is) && !before.young() && !again.contains(inode);
-        if (same && (first == null || !copiedInodes.contains(inode))) {
-            note(inode, is, copy);
+        if (same && (first == null || !copiedInodes.contains(file))) {
+            note(file, is, copy);
             return before;
         }
         Files.deleteIfExists(copy.path());
@@ -340,9 +350,9 @@ final class Mirror {
             }
             return node(is, 0);
         }
-        copiedInodes.add(inode);
+        copiedInodes.add(file);
         Node made = copy(from, copy, is);
-        note(inode, is, copy);
+        note(file, is, copy);
         return made;
     }
 
@@ -350,9 +360,9 @@ final class Mirror {
         return Node.type(is) == S_IFREG ? (long) is.get("size") : 0;
     }
 
-    private void note(Object inode, Map<String, Object> is, Spot copy) {
+    private void note(Object file, Map<String, Object> is, Spot copy) {
         if ((int) is.get("nlink") > 1) {
-            firstNames.putIfAbsent(inode, copy);
+            firstNames.putIfAbsent(file, copy);
         }
     }
 
@@ -366,6 +376,7 @@ final class Mirror {
                 // Java's own copying would open it, and wait for its other end.
                 copy.folder()
                         .makeFifo(copy.name(), (int) is.get("mode") & 07777, (int) is.get("uid"), (int) is.get("gid"));
+                giveTime(copy, is);
                 return node(is, 0);
             case S_IFLNK:
                 Path target = Files.readSymbolicLink(from.path());
@@ -374,10 +385,17 @@ final class Mirror {
                 for (String owner : List.of("uid", "gid")) {
                     Files.setAttribute(copy.path(), "unix:" + owner, is.get(owner), LinkOption.NOFOLLOW_LINKS);
                 }
+                giveTime(copy, is);
                 return node(is, 0);
             default:
                 return plain(from, copy, is);
         }
+    }
+
+    /** Of a link or FIFO; all others are given theirs with their other traits. */
+    private static void giveTime(Spot copy, Map<String, Object> is) throws IOException {
+        Instant time = ((FileTime) is.get("lastModifiedTime")).toInstant();
+        OpenFolder.setModified(copy.path(), time.getEpochSecond(), time.getNano());
     }
 
     private Node plain(Spot from, Spot copy, Map<String, Object> listed) throws IOException {

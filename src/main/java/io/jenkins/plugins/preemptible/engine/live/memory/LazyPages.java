@@ -7,6 +7,7 @@ import io.jenkins.plugins.preemptible.engine.content.format.ImageFile;
 import java.io.EOFException;
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.nio.channels.ClosedChannelException;
 import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -139,6 +140,9 @@ public final class LazyPages {
             int got;
             try {
                 got = memory.read(piece, address + done);
+            } catch (ClosedChannelException e) {
+                // By an interrupt, which says nothing of the memory.
+                throw e;
             } catch (IOException e) {
                 throw NoCopyException.lasting("a part of its memory is not passed on to children", e);
             }
