@@ -12,6 +12,7 @@ import io.jenkins.plugins.preemptible.agent.MovingStage;
 import io.jenkins.plugins.preemptible.lifecycle.agents.LeftStages;
 import io.jenkins.plugins.preemptible.lifecycle.luggage.StageLuggage;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LeftAgents;
+import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LuggageChanges;
 import io.jenkins.plugins.preemptible.lifecycle.stage.OutlivesAgent;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageLog;
@@ -84,6 +85,30 @@ public final class ReturnedHosts extends ComputerListener {
         return !stage.leftHosts().isEmpty();
     }
 
+    /** @return false when the stage is on its way there by now, or there again */
+    private static boolean cleanOne(String id, String token, Node node) throws IOException, InterruptedException {
+        LiveStage live = LiveStage.find(id);
+        if (live != null) {
+            live.operation().lockInterruptibly();
+        }
+        try {
+            StageRecord now = StageRegistry.get().find(id);
+            if (now == null
+                    || !now.leftHosts().contains(token)
+                    || node.getNodeName().equals(now.node())
+                    || node.getNodeName().equals(now.restoringOn())) {
+                return false;
+            }
+            LeftStages.clean(now, node, StageLuggage.temporary(now));
+            StageRegistry.get().update(id, LuggageChanges.cleanedOn(token));
+            return true;
+        } finally {
+            if (live != null) {
+                live.operation().unlock();
+            }
+        }
+    }
+
     private static void clean(Node node, TaskListener listener) throws InterruptedException {
         try {
             String token = MovingStage.describe(node).token();
@@ -93,8 +118,9 @@ public final class ReturnedHosts extends ComputerListener {
                     .filter(stage -> !LeftAgents.of(stage).containsKey(node.getNodeName()))
                     .toList();
             for (StageRecord stage : left) {
-                LeftStages.clean(stage, node, StageLuggage.temporary(stage));
-                StageRegistry.get().update(stage.id(), LuggageChanges.cleanedOn(token));
+                if (!cleanOne(stage.id(), token, node)) {
+                    continue;
+                }
                 listener.getLogger()
                         .println(StageLog.marked("Removed what was left of the stage " + stage.id()
                                 + ", which was resumed on another agent while this one was away."));

@@ -21,6 +21,7 @@ import io.jenkins.plugins.preemptible.lifecycle.pipeline.StepsOnAgent;
 import io.jenkins.plugins.preemptible.lifecycle.stage.ExactLease;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LeftAgents;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
+import io.jenkins.plugins.preemptible.lifecycle.stage.LuggageChanges;
 import io.jenkins.plugins.preemptible.lifecycle.stage.OutlivesAgent;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageChanges;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageLog;
@@ -134,7 +135,11 @@ public final class MovingRestorer implements Restorer {
                     requireNotBack(stage);
                 }
                 move.restoring();
-                StageRegistry.get().update(stage.id(), StageChanges.restoringOn(to.getNodeName(), hostToken(executor)));
+                StageRegistry.get()
+                        .update(
+                                stage.id(),
+                                StageChanges.restoringOn(
+                                        to.getNodeName(), AgentTraits.asked(to).token()));
                 String key = StageImages.keyOf(stage).getPlainText();
                 answer = move.restore(() -> agent.restore(key));
             }
@@ -199,8 +204,11 @@ public final class MovingRestorer implements Restorer {
     /** It may run there still, if that host was given up without an answer and is not cleaned yet. */
     private static void endWhereLeft(StageRecord stage, Node to) throws IOException, InterruptedException {
         List<String> left = stage.leftHosts();
-        if (!left.isEmpty() && left.contains(AgentTraits.asked(to).token())) {
+        String token = left.isEmpty() ? "" : AgentTraits.asked(to).token();
+        if (left.contains(token)) {
             MovingStage.on(to, stage.id()).leave(List.of());
+            // What is restored there from now on is the stage.
+            StageRegistry.get().update(stage.id(), LuggageChanges.cleanedOn(token));
         }
     }
 

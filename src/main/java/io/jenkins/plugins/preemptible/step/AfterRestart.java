@@ -11,6 +11,7 @@ import io.jenkins.plugins.preemptible.lifecycle.Sealing;
 import io.jenkins.plugins.preemptible.lifecycle.agents.LeasedWorkspaces;
 import io.jenkins.plugins.preemptible.lifecycle.pipeline.StepsOnAgent;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
+import io.jenkins.plugins.preemptible.lifecycle.stage.LuggageChanges;
 import io.jenkins.plugins.preemptible.lifecycle.stage.OutlivesAgent;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
@@ -83,7 +84,8 @@ final class AfterRestart {
         if (live.ending()) {
             return;
         }
-        if (known == null || !known.node().equals(before.node())) {
+        boolean isElsewhere = known == null || !known.node().equals(before.node()) && known.moves() != before.moves();
+        if (isElsewhere) {
             StageRegistry.get().firstTurnDone(stage.id());
             return;
         }
@@ -104,6 +106,10 @@ final class AfterRestart {
             }
             StageRecord settled = settled(stage);
             StageRegistry.get().firstTurnDone(stage.id());
+            if (!leased) {
+                // Another build has it: what lies there is not the stage's any more.
+                StageRegistry.get().update(stage.id(), LuggageChanges.missed(false));
+            }
             Sealing.takeUp(stage.id());
             Queue.getInstance().scheduleMaintenance();
             if (!leased) {

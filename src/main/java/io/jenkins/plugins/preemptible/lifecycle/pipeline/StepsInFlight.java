@@ -112,7 +112,7 @@ public record StepsInFlight(List<FlowNode> external, List<FlowNode> waiting, Lis
     }
 
     /** Whether a node block inside of ours is around the step: it would keep running, and then start others in the stage. */
-    private static boolean onAnotherExecutor(FlowNode step, FlowNode block) {
+    static boolean onAnotherExecutor(FlowNode step, FlowNode block) {
         for (BlockStartNode around : step.getEnclosingBlocks()) {
             if (around.equals(block)) {
                 return false;

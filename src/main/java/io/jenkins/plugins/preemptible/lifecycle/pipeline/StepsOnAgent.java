@@ -10,6 +10,7 @@ import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
 import java.io.IOException;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.logging.Level;
 import java.util.logging.Logger;
@@ -95,17 +96,28 @@ public final class StepsOnAgent {
             return;
         }
         try {
-            for (StepExecution step : StepsInFlight.executions(live)) {
-                if (PROBE.owner.isInstance(step)) {
-                    // No agent has such a name; the step says once that it is away.
-                    PROBE.node.setVolatile(step, "another agent in place of " + agent);
-                    PROBE.workspace.setVolatile(step, null);
-                    step.getContext().saveState();
-                }
+            for (StepExecution step : ofStage(live)) {
+                // No agent has such a name; the step says once that it is away.
+                PROBE.node.setVolatile(step, "another agent in place of " + agent);
+                PROBE.workspace.setVolatile(step, null);
+                step.getContext().saveState();
             }
         } catch (IOException | RuntimeException x) {
             LOGGER.log(Level.WARNING, x, () -> "the steps of stage " + live.id() + " still look for its lost agent");
         }
+    }
+
+    /** Those that have a process in the stage; one inside of another node block is on an agent of its own. */
+    private static List<StepExecution> ofStage(LiveStage live) throws IOException, InterruptedException {
+        FlowNode block = live.context().get(FlowNode.class);
+        List<StepExecution> found = new ArrayList<>();
+        for (StepExecution step : StepsInFlight.executions(live)) {
+            FlowNode node = step.getContext().get(FlowNode.class);
+            if (PROBE.owner.isInstance(step) && node != null && !StepsInFlight.onAnotherExecutor(node, block)) {
+                found.add(step);
+            }
+        }
+        return found;
     }
 
     /** Lets all of them follow; those that look for the right agent already are left alone. */
@@ -115,8 +127,8 @@ public final class StepsOnAgent {
             return;
         }
         try {
-            for (StepExecution step : StepsInFlight.executions(live)) {
-                if (PROBE.owner.isInstance(step) && !stage.node().equals(PROBE.node.getVolatile(step))) {
+            for (StepExecution step : ofStage(live)) {
+                if (!stage.node().equals(PROBE.node.getVolatile(step))) {
                     PROBE.node.setVolatile(step, stage.node());
                     PROBE.workspace.setVolatile(step, null);
                     step.getContext().saveState();

@@ -2,11 +2,14 @@ package io.jenkins.plugins.preemptible.lifecycle.suspend;
 
 import edu.umd.cs.findbugs.annotations.CheckForNull;
 import hudson.model.Executor;
+import hudson.model.Node;
 import io.jenkins.plugins.preemptible.agent.AgentStage;
+import io.jenkins.plugins.preemptible.agent.Nodes;
 import io.jenkins.plugins.preemptible.agent.StageAgent;
 import io.jenkins.plugins.preemptible.lifecycle.Resumption;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
 import java.io.IOException;
 
 /** An executor of Jenkins. */
@@ -30,7 +33,10 @@ record JenkinsExecutor(LiveStage live, Executor executor) implements StageExecut
 
     @Override
     public StageAgent agent() throws IOException {
-        return AgentStage.on(executor.getOwner().getNode(), live.id());
+        Node owner = executor.getOwner().getNode();
+        // A renamed agent has another computer; this executor goes on with the old one.
+        StageRecord stage = owner == null ? StageRegistry.get().find(live.id()) : null;
+        return AgentStage.on(stage == null ? owner : Nodes.named(stage.node()), live.id());
     }
 
     @Override

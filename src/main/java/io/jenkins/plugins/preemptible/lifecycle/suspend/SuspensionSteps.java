@@ -138,7 +138,12 @@ final class SuspensionSteps {
             return false;
         }
         live.objection().over();
-        agent = executor.agent();
+        try {
+            agent = executor.agent();
+        } catch (IOException x) {
+            live.retryAfter(passingRetryMillis());
+            throw x;
+        }
         // From now on a step that is launched waits; the record has those that were launched before.
         StageRecord chosen = stages.update(stage.id(), StageChanges.chosen());
         build.say(words.begins(reason));
