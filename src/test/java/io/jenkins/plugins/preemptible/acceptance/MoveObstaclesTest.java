@@ -122,6 +122,7 @@ class MoveObstaclesTest extends MovedStages {
     }
 
     @Test
+    @Tag("slow")
     void anotherPluginKeepsItOffOnceItIsInTheQueue() throws Exception {
         KeepsOff.queuedOnly = true;
         KeepsOff.agent = "B";
@@ -170,6 +171,7 @@ class MoveObstaclesTest extends MovedStages {
     }
 
     @Test
+    @Tag("slow")
     void itsStoredWorkspaceHasNoRoomThere() throws Exception {
         WorkflowRun stage = begin("sh 'head -c 90000000 /dev/urandom > big'\n" + counter());
         suspend(stage, 1);

@@ -80,6 +80,7 @@ class TakenPortTest {
     @Test
     void aConnectionDoesNotNeedItsPortForItself() throws Exception {
         assumeTrue(HostTool.find("python3").isPresent(), "python3 is not installed");
+        StageBench.assumeConnections();
         try (StageBench bench = StageBench.open()) {
             StageId id = bench.start("python3", "-c", script(true)).id();
             int port = suspended(bench, id);
