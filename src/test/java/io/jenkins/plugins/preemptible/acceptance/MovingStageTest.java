@@ -163,7 +163,7 @@ class MovingStageTest extends OnTwoHosts {
     void somebodyMovesAStageThatIsSuspendedManually() throws Exception {
         WorkflowRun stage = begin(script(counter()));
         hosts.connect("B");
-        assertThat(move("B"), containsString(MoveObstacle.NOT_SEALED.sentence()));
+        assertThat(move("B"), containsString("runs. Suspend it first"));
         // What no waiting helps is told first.
         assertThat(move("A"), containsString(MoveObstacle.OWN_AGENT.sentence()));
         assertThat(move("(built-in)"), containsString(MoveObstacle.OTHER_LABEL.sentence()));
