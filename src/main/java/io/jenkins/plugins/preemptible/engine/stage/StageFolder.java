@@ -21,6 +21,9 @@ import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.BasicFileAttributeView;
 import java.nio.file.attribute.BasicFileAttributes;
 import java.nio.file.attribute.PosixFilePermissions;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -310,8 +313,11 @@ public final class StageFolder {
 
     private static void deleteContent(SecureDirectoryStream<Path> folder) throws IOException {
         try {
-            for (Path path : folder) {
-                Path name = path.getFileName();
+            List<Path> names = new ArrayList<>();
+            folder.forEach(path -> names.add(path.getFileName()));
+            // In an order that is always the same: one that stops half-way leaves the same behind.
+            names.sort(Comparator.reverseOrder());
+            for (Path name : names) {
                 try {
                     BasicFileAttributes is = folder.getFileAttributeView(
                                     name, BasicFileAttributeView.class, LinkOption.NOFOLLOW_LINKS)
