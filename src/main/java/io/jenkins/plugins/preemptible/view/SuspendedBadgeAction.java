@@ -57,8 +57,9 @@ public final class SuspendedBadgeAction extends InvisibleAction implements Build
         if (stage.byHand()) {
             sentence.append(' ').append(wanted(stage));
         }
-        if (stage.moveTo() != null) {
-            sentence.append(' ').append(Messages.SuspendedBadgeAction_MovesTo(shown(stage.moveTo())));
+        String wish = stage.moveTo();
+        if (wish != null) {
+            sentence.append(' ').append(Messages.SuspendedBadgeAction_MovesTo(shown(wish)));
         }
         if (stage.agentGone() != null) {
             return sentence.append(' ').append(gone(stage, now)).toString();

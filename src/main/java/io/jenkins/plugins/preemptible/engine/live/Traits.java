@@ -85,10 +85,10 @@ final class Traits {
      * @param shown the original, for people
      */
     static void give(Path copy, Map<String, Object> is, Map<String, byte[]> attributes, Path shown) throws IOException {
-        Map<String, Object> has = Files.readAttributes(copy, "unix:uid,gid");
-        for (String name : has.keySet()) {
-            if (!has.get(name).equals(is.get(name))) {
-                Files.setAttribute(copy, "unix:" + name, is.get(name));
+        for (Map.Entry<String, Object> has :
+                Files.readAttributes(copy, "unix:uid,gid").entrySet()) {
+            if (!has.getValue().equals(is.get(has.getKey()))) {
+                Files.setAttribute(copy, "unix:" + has.getKey(), is.get(has.getKey()));
             }
         }
         // After the owner, whose change takes the set-user-id bit and capabilities away.

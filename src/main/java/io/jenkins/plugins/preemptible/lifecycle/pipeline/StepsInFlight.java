@@ -141,9 +141,8 @@ public record StepsInFlight(List<FlowNode> external, List<FlowNode> waiting, Lis
     /** Why the stage must not be suspended at this moment, in a sentence, or null. */
     @CheckForNull
     public String objection() {
-        return others.isEmpty() && !waiting.isEmpty()
-                ? Messages.StepsInFlight_Waits(kind(waiting.get(0)).getFunctionName())
-                : objectionToCheckpoint();
+        StepDescriptor waits = others.isEmpty() && !waiting.isEmpty() ? kind(waiting.get(0)) : null;
+        return waits == null ? objectionToCheckpoint() : Messages.StepsInFlight_Waits(waits.getFunctionName());
     }
 
     /** Why no checkpoint of the stage can be made at this moment, in a sentence, or null. */

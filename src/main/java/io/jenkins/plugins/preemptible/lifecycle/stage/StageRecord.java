@@ -356,7 +356,8 @@ public final class StageRecord implements Cloneable {
 
     /** A copy, the agent of that name having another one now; itself where it has nothing to do with that agent. */
     StageRecord withRenamed(String from, String to) {
-        boolean leaves = left != null && left.containsKey(from);
+        Map<String, List<String>> known = left;
+        boolean leaves = known != null && known.containsKey(from);
         if (!leaves && !from.equals(node) && !from.equals(restoringOn) && !from.equals(moveTo)) {
             return this;
         }
@@ -364,8 +365,8 @@ public final class StageRecord implements Cloneable {
         renamed.node = from.equals(node) ? to : node;
         renamed.restoringOn = from.equals(restoringOn) ? to : restoringOn;
         renamed.moveTo = from.equals(moveTo) ? to : moveTo;
-        if (leaves) {
-            renamed.left = new LinkedHashMap<>(left);
+        if (known != null && leaves) {
+            renamed.left = new LinkedHashMap<>(known);
             renamed.left.put(to, renamed.left.remove(from));
         }
         return renamed;

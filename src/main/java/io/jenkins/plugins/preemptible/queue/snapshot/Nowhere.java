@@ -47,7 +47,11 @@ final class Nowhere {
 
     @CheckForNull
     private static Reason wished(StageRecord stage, LiveStage live, OtherPlugins others) {
-        Node agent = Nodes.named(stage.moveTo());
+        String wish = stage.moveTo();
+        if (wish == null) {
+            return null;
+        }
+        Node agent = Nodes.named(wish);
         Misfit misfit = MoveTargets.obstacle(stage, live, agent);
         if (misfit != null) {
             return switch (misfit.obstacle()) {
@@ -56,8 +60,8 @@ final class Nowhere {
                 default -> Reason.WISHED_AGENT_CANNOT;
             };
         }
-        Computer computer = Jenkins.get().getComputer(stage.moveTo());
-        if (computer == null || DrainedAgents.get().contains(stage.moveTo())) {
+        Computer computer = Jenkins.get().getComputer(wish);
+        if (computer == null || DrainedAgents.get().contains(wish)) {
             return null;
         }
         if (computer.countIdle() == 0) {
