@@ -1,6 +1,7 @@
 package io.jenkins.plugins.preemptible.engine.compat;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.jenkins.plugins.preemptible.engine.cli.simulate.MarkedSection;
 import java.util.ArrayList;
@@ -101,7 +102,7 @@ class StockSystemsTest {
                 "stock-system: classes TierTest OddMountTest GoneTest",
                 "stock-system: failed TierTest > a(): no",
                 "stock-system: class TierTest: 4 passed, 1 failed, 0 skipped, all in 90 s",
-                "stock-system: skipped OddMountTest > b(): old",
+                "stock-system: skipped OddMountTest > b(): /var/tmp/preemptible test 4/work/a.py is old",
                 "stock-system: class OddMountTest: 0 passed, 0 failed, 1 skipped, all in 90 s",
                 "stock-system: class GoneTest: 7 passed, 0 failed, 0 skipped, all in 90 s"));
         List<String> first = StockSystems.section(page(List.of()), told, "2026-11-25");
@@ -120,6 +121,7 @@ class StockSystemsTest {
                 table(second, "| class"));
         assertEquals(
                 List.of("| Debian 12, CRIU 3.17.1 | TierTest: a() | failed | no |"), table(second, "| Debian 12,"));
+        assertTrue(first.contains("| Debian 12, CRIU 3.17.1 | OddMountTest: b() | skipped | …/work/a.py is old |"));
         assertEquals(
                 List.of("| Debian GNU/Linux 12 (bookworm) | 6.1.0-50-cloud-amd64 | 3.17.1 | v2 | 2026-11-26"
                         + " | – | – | – | – | – | 5 passed, 1 failed, 0 skipped; 2 of 3 classes |"),

@@ -22,6 +22,7 @@ final class StockTables {
     private static final String CLASS = "class";
     private static final List<String> REASONS = List.of("system", "tests", "ended", "reason");
     private static final String UNTOLD = "–";
+    private static final Pattern TEST_FOLDER = Pattern.compile("/var/tmp/preemptible[^/,]*");
 
     /** Of each class, what each system said. */
     private final Map<String, Map<String, String>> classes = new LinkedHashMap<>();
@@ -154,6 +155,12 @@ final class StockTables {
     }
 
     private static String cell(String text) {
-        return text.replace('|', '/').replace("<", "&lt;").strip();
+        // The folder of a test has another name each time.
+        return TEST_FOLDER
+                .matcher(text)
+                .replaceAll("…")
+                .replace('|', '/')
+                .replace("<", "&lt;")
+                .strip();
     }
 }
