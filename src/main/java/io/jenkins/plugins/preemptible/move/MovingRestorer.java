@@ -135,11 +135,8 @@ public final class MovingRestorer implements Restorer {
                     requireNotBack(stage);
                 }
                 move.restoring();
-                StageRegistry.get()
-                        .update(
-                                stage.id(),
-                                StageChanges.restoringOn(
-                                        to.getNodeName(), AgentTraits.asked(to).token()));
+                AgentTraits.learn(to);
+                StageRegistry.get().update(stage.id(), StageChanges.restoringOn(to.getNodeName(), hostToken(executor)));
                 String key = StageImages.keyOf(stage).getPlainText();
                 answer = move.restore(() -> agent.restore(key));
             }
