@@ -43,6 +43,8 @@ public enum MoveObstacle {
     IN_CONTAINER("A container block inside of the stage is open."),
     /** Such steps are told of their end by an agent, which does not know the other one. */
     WATCHED_STEPS("Pipeline's steps are watched by their agent (USE_WATCHING)."),
+    /** Such a {@code FilePath} would still be one of the old agent. */
+    CAPTURED_FILE_PATH("The Pipeline keeps a folder of the agent, in a variable or for a block of a plugin."),
     /** Where it was asked to resume, it may run. */
     ANSWER_AWAITED("An agent was asked to resume the stage and has not answered."),
     /** Devices, other file systems. */

@@ -59,7 +59,7 @@ public final class StepsOnAgent {
         }
     }
 
-    /** Why the steps that run in the stage could not follow it; null when they can. */
+    /** Why the steps that run in the stage, or its Pipeline, could not follow it; null when they can. */
     @CheckForNull
     public static Misfit obstacle(LiveStage live) throws IOException, InterruptedException {
         if (PROBE.problem != null) {
@@ -84,7 +84,7 @@ public final class StepsOnAgent {
                 }
             }
         }
-        return null;
+        return CapturedFilePaths.obstacle(live);
     }
 
     /**
