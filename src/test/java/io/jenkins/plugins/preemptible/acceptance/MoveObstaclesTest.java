@@ -21,6 +21,7 @@ import io.jenkins.plugins.preemptible.engine.host.HostTool;
 import io.jenkins.plugins.preemptible.engine.move.MoveObstacle;
 import io.jenkins.plugins.preemptible.engine.policy.Action;
 import io.jenkins.plugins.preemptible.engine.policy.Reason;
+import io.jenkins.plugins.preemptible.lifecycle.stage.Pretended;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
 import io.jenkins.plugins.preemptible.queue.LastDecision;
 import java.nio.file.Files;
@@ -198,6 +199,36 @@ class MoveObstaclesTest extends MovedStages {
             return Rig.log(stage).contains("Move to B cancelled: " + MoveObstacle.WATCHED_STEPS.sentence());
         });
         resumesOnItsOwn(stage);
+    }
+
+    /** It would be one of the old agent for ever. */
+    @Test
+    void aFolderOfTheAgentInAVariable() throws Exception {
+        WorkflowRun stage = begin("def kept = getContext(hudson.FilePath)\n" + counter());
+        suspend(stage, 1);
+        String begin = "The Pipeline keeps a folder of the agent, in a variable or for a block of a plugin (";
+        assertThat(Rig.log(stage), containsString("The workspace is not stored with the image. " + begin));
+        hosts.connect("B");
+        await("it is refused").atMost(LONG).until(() -> {
+            asked("B");
+            return Rig.log(stage).contains("Move to B cancelled: " + begin);
+        });
+        resumesOnItsOwn(stage);
+    }
+
+    /** Its own agent has failed at it, again and again: it waits for people, or for an agent that fits. */
+    @Test
+    void anotherAgentTakesWhatItsOwnCannotResume() throws Exception {
+        FreeStyleProject high = rig.freestyle("high", 1, Rig.untilEnough());
+        WorkflowRun stage = preempted(high);
+        Pretended.undecided(record().id(), "Its agent cannot.");
+        ends(high);
+        Rig.awaitAnotherLook();
+        assertTrue(record().suspended(), "its own agent is idle, and is not asked");
+        hosts.connect("B");
+        awaitMoved(stage, "A", "B");
+        endsOn("B", stage);
+        awaitClean("A");
     }
 
     @Test

@@ -811,6 +811,11 @@ public final class StageRecord implements Cloneable {
         return clockWasSetBack ? 0 : retryAfterMillis;
     }
 
+    /** Of a suspended stage: its own agent is not asked to resume it any more unless a user says so. Another one may be. */
+    public boolean undecided() {
+        return whyNotResumed != null && retryAfterMillis == Long.MAX_VALUE;
+    }
+
     /** Why it cannot be suspended at this moment, and not by waiting either, in words; null when it can. */
     @CheckForNull
     public String whyNotSuspendable() {

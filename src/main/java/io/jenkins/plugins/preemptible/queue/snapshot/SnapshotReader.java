@@ -99,9 +99,12 @@ public final class SnapshotReader {
             }
             if (stage.state() == StageState.SUSPENDED) {
                 if ((!stages.awaitsFirstTurn(stage.id()) || LostAgents.isLost(stage) || OutlivesAgent.isAwaited(stage))
-                        && stage.retryAfterMillis() <= System.currentTimeMillis()
+                        && (stage.retryAfterMillis() <= System.currentTimeMillis() || stage.undecided())
                         && !live.aborting()) {
-                    suspended.add(suspended(stage, live, heldBlocks.contains(stage)));
+                    Snapshot.SuspendedStage waits = suspended(stage, live, heldBlocks.contains(stage));
+                    if (!stage.undecided() || !waits.elsewhere().isEmpty() || waits.requested()) {
+                        suspended.add(waits);
+                    }
                 }
             } else if (stage.state() == StageState.RUNNING && !reservations.takes(stage)) {
                 running.add(running(stage, live));
@@ -193,6 +196,8 @@ public final class SnapshotReader {
             elsewhere = MoveTargets.of(stage, live, others);
             elsewhere = elsewhere.contains(stage.moveTo()) ? Set.of(stage.moveTo()) : Set.of();
         } else if (!held) {
+            // Its own agent has refused it for good, unless people say otherwise.
+            own = stage.undecided() ? Set.of() : own;
             elsewhere = MoveTargets.of(stage, live, others);
         }
         return new Snapshot.SuspendedStage(

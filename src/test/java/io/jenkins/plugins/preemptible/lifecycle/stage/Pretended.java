@@ -72,6 +72,14 @@ public final class Pretended {
         return stage;
     }
 
+    /** As after its last attempt to resume on its own agent. */
+    public static void undecided(String id, String why) {
+        StageRegistry.get().update(id, stage -> {
+            stage.restoreFailures = 3;
+            StageChanges.undecidedAfter(3, why, System.currentTimeMillis()).accept(stage);
+        });
+    }
+
     /** The same record under another id. */
     public static StageRecord withId(StageRecord stage, String id) {
         stage.id = id;
