@@ -142,17 +142,18 @@ final class AnywhereRequests {
         }
     }
 
-    /** It waits for its agent, though what is sealed would be enough. */
+    /** It waits for its agent, or the one that was asked last, though what is sealed might be enough. */
     private static void unanswered(StageRecord stage, LiveStage live) {
+        boolean elsewhere = OutlivesAgent.isAwaited(stage);
+        String agent = elsewhere ? stage.restoringOn() : stage.node();
         if (stage.state() == StageState.SUSPENDED
-                && OutlivesAgent.isStored(stage)
-                && !OutlivesAgent.isTreeEnded(stage)
-                && LostAgents.awayMillis(stage.node()) >= LostAgents.patienceMillis()
+                && (elsewhere || OutlivesAgent.isStored(stage) && !OutlivesAgent.isTreeEnded(stage))
+                && LostAgents.awayMillis(agent) >= LostAgents.patienceMillis()
                 && UNANSWERED.add(stage.id() + "/" + stage.suspensions())) {
             say(
                     live,
-                    "The agent '" + stage.node() + "' has been away for "
-                            + Util.getTimeSpanString(LostAgents.awayMillis(stage.node()))
+                    "The agent '" + agent + "' has been away for "
+                            + Util.getTimeSpanString(LostAgents.awayMillis(agent))
                             + ". It was asked to resume this stage and has not answered, so the stage may run there: it"
                             + " waits for that agent. Remove the agent from Jenkins to have it resumed on another one.");
         }
