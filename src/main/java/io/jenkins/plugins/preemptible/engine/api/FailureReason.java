@@ -267,10 +267,10 @@ public enum FailureReason {
             "Free some memory, or lower the floor"),
     STOP_TOO_LONG(
             "The stage would stand still for too long while it is checkpointed",
-            "Let less of its workspace change at a time, or write to a folder outside of the workspace"),
+            "Let less of its workspace change at a time"),
     UNPACKABLE_FILES(
             "The stage's workspace holds something that cannot be copied: a device, another file system, or too many or too large files",
-            "Keep it outside of the workspace",
+            "Keep it outside of the workspace, where each agent has the same",
             true),
     NOT_RESTORABLE(
             "The image of the stage was tried beside its frozen processes and cannot be restored, so they were not killed",

@@ -248,9 +248,12 @@ class MirrorTest {
         file("one", "1");
         file("two", "2");
         int[] asked = {0};
+        pass();
+        assertTrue(mirror.isWhole());
         SuspendFailedException why = assertThrows(
                 SuspendFailedException.class, () -> mirror.pass(Set.of(), Long.MAX_VALUE, () -> ++asked[0] > 2));
         assertEquals(FailureReason.STOP_TOO_LONG, why.reason());
+        assertFalse(mirror.isWhole(), "no checkpoint is made of it");
     }
 
     @Test
