@@ -17,8 +17,7 @@ import org.jenkinsci.plugins.workflow.steps.StepContext;
  * <ol>
  *   <li>Hears of every step before it starts.
  *   <li>One that must not stand there, by {@link Surroundings}, fails at once, with the reason.
- *   <li>Needed for containers of Kubernetes, which do not launch through our launcher; and for a {@code node} block that has all of the work, with an executor
- *       that a suspension would not free.
+ *   <li>Needed for a {@code node} block that has all of the work, with an executor that a suspension would not free.
  * </ol>
  */
 @Extension
@@ -33,7 +32,7 @@ public final class RefusedInside implements StepListener {
         }
         try {
             FlowNode node = context.get(FlowNode.class);
-            String refusal = node == null ? null : Surroundings.refusalInside(step.getDescriptor(), node);
+            String refusal = node == null ? null : Surroundings.refusalInside(node);
             if (refusal != null) {
                 context.onFailure(new AbortException(refusal));
             }

@@ -1,7 +1,7 @@
 package io.jenkins.plugins.preemptible.step;
 
 import edu.umd.cs.findbugs.annotations.CheckForNull;
-import java.util.Set;
+import io.jenkins.plugins.preemptible.lifecycle.pipeline.OutOfReach;
 import org.jenkinsci.plugins.workflow.actions.ArgumentsAction;
 import org.jenkinsci.plugins.workflow.actions.ThreadNameAction;
 import org.jenkinsci.plugins.workflow.cps.nodes.StepNode;
@@ -13,15 +13,12 @@ import org.jenkinsci.plugins.workflow.steps.StepDescriptor;
  *
  * <ol>
  *   <li>Walks the blocks around the step, from the inside out, up to the {@code node} that owns the executor.
- *   <li>A container of Kubernetes moves processes to where the agent does not reach them; a parallel branch beside the block
- *       would keep running without the executor.
+ *   <li>A container of Kubernetes around the block moves processes to where the agent does not reach them; a parallel branch
+ *       beside the block would keep running without the executor.
  *   <li>Each refusal is one sentence with the remedy; it fails the step before anything has run.
  * </ol>
  */
 final class Surroundings {
-
-    /** Blocks whose steps run where nothing of the agent's reaches them. */
-    private static final Set<String> CONTAINERS = Set.of("container", "containerTemplate", "dockerContainer");
 
     private static final String DOCKER = "withDockerContainer";
     private static final String NODE = "node";
@@ -34,7 +31,7 @@ final class Surroundings {
         boolean parallelInside = false;
         for (FlowNode around : block.iterateEnclosingBlocks()) {
             String function = function(around);
-            if (CONTAINERS.contains(function)) {
+            if (OutOfReach.isBlock(function)) {
                 return "preemptible { } inside " + function
                         + " { } is not possible: the processes in such a container cannot be suspended by the agent."
                         + " Use it outside of any container block.";
@@ -80,12 +77,12 @@ final class Surroundings {
 
     /** Whether a step of this kind may be one that must not start inside of a preemptible block. */
     static boolean mayBeRefused(@CheckForNull StepDescriptor kind) {
-        return kind != null && (CONTAINERS.contains(kind.getFunctionName()) || NODE.equals(kind.getFunctionName()));
+        return kind != null && NODE.equals(kind.getFunctionName());
     }
 
-    /** Why a step of this kind must not start here, inside of a preemptible block; null when it may. */
+    /** Why a {@code node} block must not start here, inside of a preemptible block; null when it may. */
     @CheckForNull
-    static String refusalInside(StepDescriptor kind, FlowNode step) {
+    static String refusalInside(FlowNode step) {
         FlowNode preemptible = null;
         for (FlowNode around : step.iterateEnclosingBlocks()) {
             if (FUNCTION.equals(function(around))) {
@@ -93,13 +90,7 @@ final class Surroundings {
                 break;
             }
         }
-        if (preemptible == null) {
-            return null;
-        }
-        if (!NODE.equals(kind.getFunctionName())) {
-            return containerInside(kind.getFunctionName());
-        }
-        return standsAlone(preemptible)
+        return preemptible != null && standsAlone(preemptible)
                 ? "node { } inside preemptible { } is not possible where neither a label nor another node { } says which"
                         + " executor the stage uses: a suspension would not free that of the inner block. Write"
                         + " preemptible(label: …) { } in place of node, or preemptible { } inside of node { }; in a"

@@ -143,16 +143,20 @@ class BadInputTest extends OneAgent {
                 "Use it outside of any container block");
     }
 
+    /** It runs, and is no victim: its agent does not reach such a container. */
     @Test
     void aroundContainer() throws Exception {
-        refused(
-                "preemptible(label: 'linux') { container { echo 'not reached' } }",
-                "container step (container) inside preemptible",
-                "Move the container block out");
-        refused(
-                "node('linux') { preemptible { container { echo 'not reached' } } }",
-                "container step (container) inside preemptible",
-                "Move the container block out");
+        WorkflowJob low = rig.pipeline(
+                "low", 5, "node('linux') { preemptible { container { sh '''set +x\n" + Rig.endless() + "\n''' } } }");
+        WorkflowRun running = Rig.start(low);
+        Rig.awaitLog(running, "count-3\n");
+        WorkflowRun waiting = Rig.start(rig.pipeline("high", 1, Rig.preemptor()));
+        Rig.awaitLog(running, "A step runs in a container ('container') that its agent does not reach.");
+        Rig.awaitAnotherLook();
+        assertThat(Rig.log(running), not(containsString("is free after")));
+        Rig.enough(running);
+        j.assertBuildStatusSuccess(j.waitForCompletion(running));
+        j.assertBuildStatusSuccess(j.waitForCompletion(waiting));
     }
 
     private void refused(String script, String... decisiveWords) throws Exception {

@@ -41,7 +41,7 @@ import org.jenkinsci.plugins.workflow.support.steps.ExecutorStep;
  *
  * @param external the external processes
  * @param waiting steps that wait in the controller only
- * @param others names of the other steps
+ * @param others names of the other steps, or of the blocks that take them out of reach
  * @param locked whether one of them runs inside a lock that was taken on the executor
  */
 public record StepsInFlight(List<FlowNode> external, List<FlowNode> waiting, List<String> others, boolean locked) {
@@ -71,8 +71,11 @@ public record StepsInFlight(List<FlowNode> external, List<FlowNode> waiting, Lis
             FlowNode node = step.getContext().get(FlowNode.class);
             locked |= lockedOnExecutor(node, block, nested);
             StepDescriptor kind = kind(node);
+            String outOfReach = OutOfReach.between(node, block);
             if (onAnotherExecutor(node, block)) {
                 others.add(NODE);
+            } else if (outOfReach != null) {
+                others.add(outOfReach);
             } else if (kind instanceof DurableTaskStep.DurableTaskStepDescriptor) {
                 external.add(node);
             } else if (kind != null && IN_CONTROLLER_ONLY.contains(kind.getFunctionName())) {
@@ -149,9 +152,13 @@ public record StepsInFlight(List<FlowNode> external, List<FlowNode> waiting, Lis
     @CheckForNull
     public String objectionToCheckpoint() {
         if (!others.isEmpty()) {
-            return others.get(0).equals(NODE)
-                    ? Messages.StepsInFlight_Node()
-                    : Messages.StepsInFlight_InAgent(others.get(0));
+            String first = others.get(0);
+            if (first.equals(NODE)) {
+                return Messages.StepsInFlight_Node();
+            }
+            return OutOfReach.isBlock(first)
+                    ? Messages.StepsInFlight_OutOfReach(first)
+                    : Messages.StepsInFlight_InAgent(first);
         }
         return external.isEmpty() ? Messages.StepsInFlight_None() : heldLock();
     }
