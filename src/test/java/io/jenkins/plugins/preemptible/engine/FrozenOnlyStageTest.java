@@ -21,9 +21,12 @@ import java.io.InputStreamReader;
 import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.stream.IntStream;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
@@ -113,6 +116,30 @@ class FrozenOnlyStageTest {
                 assertEquals("got meanwhile", answers.readLine());
             }
             assertEquals(0, bench.engine.await(id), "the stage lives until its peer goes");
+        }
+    }
+
+    /** As an emulator has it. */
+    @Test
+    void withAnOpenDevice() throws Exception {
+        Path device = Stream.of("/dev/kvm", "/dev/fuse", "/dev/net/tun")
+                .map(Path::of)
+                .filter(Files::isReadable)
+                .findFirst()
+                .orElse(null);
+        assumeTrue(device != null, "there is no device that CRIU refuses");
+        try (StageBench bench = StageBench.open()) {
+            StageId id =
+                    bench.script("exec 3<> " + device + "; " + COUNTS + "; exit 7").id();
+            grows(bench, id);
+            String refused =
+                    refused(bench, id, NOT_ALLOWED).reason().name();
+            assertTrue(refused.endsWith("DEVICE"), refused);
+            Frozen frozen = standsStill(bench, id);
+            assertTrue(frozen.ties().get(0).contains(device.toString()), frozen::toString);
+            assertEquals(7, bench.engine.await(id));
+            assertEquals(
+                    IntStream.rangeClosed(1, LINES).mapToObj(i -> "line " + i).toList(), bench.output(id));
         }
     }
 
