@@ -236,10 +236,12 @@ final class MoveVerbs {
     static final class Leave extends InEngine<Void> {
         private static final long serialVersionUID = 1L;
         private final List<String> temporary;
+        private final List<String> unpacked;
 
-        Leave(String id, List<String> temporary) {
+        Leave(String id, List<String> temporary, List<String> unpacked) {
             super(id);
             this.temporary = temporary;
+            this.unpacked = unpacked;
         }
 
         @Override
@@ -252,6 +254,7 @@ final class MoveVerbs {
                     PrivateFolder.remove(folder);
                 }
             }
+            Luggage.putBack(stage, paths(unpacked));
             return null;
         }
     }
