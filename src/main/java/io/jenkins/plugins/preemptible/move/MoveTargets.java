@@ -243,7 +243,13 @@ public final class MoveTargets {
     static StageNeeds needs(StageRecord stage, LiveStage live) {
         SealedLuggage luggage = stage.luggage();
         long workspace = luggage == null ? 0 : luggage.archiveBytes() + luggage.contentBytes();
-        return new StageNeeds(live.memory().residentBytes(), stage.archiveBytes() * COPIES + workspace, Map.of());
+        return new StageNeeds(memoryBytes(stage, live), stage.archiveBytes() * COPIES + workspace, Map.of());
+    }
+
+    /** As it was seen last; after a restart of the controller as it was when the stage was suspended. -1 = unknown. */
+    static long memoryBytes(StageRecord stage, LiveStage live) {
+        long seen = live.memory().residentBytes();
+        return seen >= 0 ? seen : stage.residentBytes();
     }
 
     /** Whether the stage is resumed from the archive alone; its own agent is not asked then. */

@@ -214,7 +214,7 @@ final class TriedAgents {
                             StageLuggage.folders(now),
                             PreemptibleConfiguration.get().moveExcludes(),
                             MoveTargets.left(now),
-                            new StageNeeds(live.memory().residentBytes(), -1, Map.of()),
+                            new StageNeeds(MoveTargets.memoryBytes(now, live), -1, Map.of()),
                             imageKey.getPlainText());
             boolean whole = beginning.length < bytes;
             bytes = whole ? Integer.MAX_VALUE : bytes * 4;

@@ -38,9 +38,15 @@ public final class StageChanges {
             stage.preemptorJob = preemptorJob;
             stage.reason = reason;
             triesAnew(stage);
+            stage.residentBytes = 0;
             stage.luggage = null;
             stage.luggageMissed = false;
         }
+    }
+
+    /** After {@link #frozen}, {@link #frozenOnly} or {@link #dumped}: how much memory it had then. */
+    public static Consumer<StageRecord> had(long residentBytes) {
+        return stage -> stage.residentBytes = Math.max(0, residentBytes);
     }
 
     /** What was tried with the image that it had, or was to have, says nothing of another one. */

@@ -164,6 +164,8 @@ public final class StageRecord implements Cloneable {
     long thawByMillis;
     /** How much memory it had then, in bytes; 0 in the records of versions that did not note it. */
     long frozenOnlyBytes;
+    /** Of a suspended stage: how much memory it had then, in bytes; 0 = unknown, and in the records of versions that did not note it. */
+    long residentBytes;
     /** For how long it stood still in that way before it runs now; else 0. */
     long lastFrozenMillis;
     /** Its build's log has said what may not survive that. */
@@ -680,6 +682,11 @@ public final class StageRecord implements Cloneable {
     /** How much memory it had when it was frozen only, in bytes; 0 = unknown. */
     public long frozenOnlyBytes() {
         return frozenOnlyBytes;
+    }
+
+    /** How much memory it had when it was suspended last, in bytes; -1 = unknown. */
+    public long residentBytes() {
+        return residentBytes > 0 ? residentBytes : -1;
     }
 
     /** For how long it was frozen only before it runs now, in milliseconds; else 0. */

@@ -217,10 +217,11 @@ final class SuspensionSteps {
         long longestMillis = given.frozenOnly().longestMillis();
         StageRecord stage = stages.update(
                 before.id(),
-                frozenOnly
-                        ? StageChanges.frozenOnly(
-                                suspended(), given.clock().nowMillis() + longestMillis, frozen.residentBytes())
-                        : StageChanges.frozen(suspended(), frozen.memoryOnly(), key));
+                (frozenOnly
+                                ? StageChanges.frozenOnly(
+                                        suspended(), given.clock().nowMillis() + longestMillis, frozen.residentBytes())
+                                : StageChanges.frozen(suspended(), frozen.memoryOnly(), key))
+                        .andThen(StageChanges.had(frozen.residentBytes())));
         if (stage == null || !release(stage)) {
             return false;
         }
@@ -294,8 +295,10 @@ final class SuspensionSteps {
     /** @return whether the executor was given away */
     private boolean commit(StageRecord before, Secret key, AgentStage.Dump dump, @CheckForNull SealedLuggage luggage)
             throws InterruptedException {
-        StageRecord stage =
-                stages.update(before.id(), StageChanges.dumped(suspended(), key, dump.archiveBytes(), luggage));
+        StageRecord stage = stages.update(
+                before.id(),
+                StageChanges.dumped(suspended(), key, dump.archiveBytes(), luggage)
+                        .andThen(StageChanges.had(frozen.residentBytes())));
         if (stage == null) {
             return false;
         }

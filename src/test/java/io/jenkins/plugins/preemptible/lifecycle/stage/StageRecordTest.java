@@ -18,6 +18,16 @@ class StageRecordTest {
     }
 
     @Test
+    void itsMemoryIsSavedAndReadAgain() {
+        assertEquals(-1, stage.residentBytes());
+        String older = StageFiles.XSTREAM.toXML(stage).replaceAll("<residentBytes>.*</residentBytes>", "");
+        assertEquals(-1, ((StageRecord) StageFiles.XSTREAM.fromXML(older)).residentBytes());
+        StageChanges.had(3L << 30).accept(stage);
+        StageRecord read = (StageRecord) StageFiles.XSTREAM.fromXML(StageFiles.XSTREAM.toXML(stage));
+        assertEquals(3L << 30, read.residentBytes());
+    }
+
+    @Test
     void retryIsWaitedFor() {
         stage.retryAfterMillis = System.currentTimeMillis() + TimeUnit.MINUTES.toMillis(10);
         assertEquals(stage.retryAfterMillis, stage.retryAfterMillis());

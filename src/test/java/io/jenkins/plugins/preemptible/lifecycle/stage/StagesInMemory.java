@@ -55,6 +55,11 @@ public final class StagesInMemory implements StageStore {
         return SealedLuggage.of("workspace", Secret.fromString("another key"), 5_000, 9_000, host);
     }
 
+    /** What the next process of the controller reads of it. */
+    public StageRecord readAgain(String id) {
+        return (StageRecord) StageFiles.XSTREAM.fromXML(StageFiles.XSTREAM.toXML(find(id)));
+    }
+
     /** A stage whose processes have a clock and no Pipeline. */
     public static LiveStage live(String id, StageClock clock) {
         return LiveStage.registerForTest(id, null, clock);

@@ -80,6 +80,7 @@ class SuspensionStepsTest {
                         "SUSPENDED image after 60000"),
                 attempt.effects);
         assertTrue(attempt.stage().frozen() && !attempt.stage().memoryOnly());
+        assertEquals(4_000_000, attempt.stage().residentBytes());
         assertNotNull(attempt.stage().imageKey());
         assertEquals(1, attempt.stage().suspensions());
         assertEquals(attempt.nowMillis(), attempt.stage().suspendedSinceMillis());
@@ -167,6 +168,7 @@ class SuspensionStepsTest {
                         "SUSPENDED told sealed"),
                 attempt.effects);
         assertFalse(attempt.stage().frozen());
+        assertEquals(4_000_000, attempt.stage().residentBytes());
         assertEquals(
                 "preemptible/stage-0123abcd/suspended-stage.preempt",
                 attempt.stage().imagePath());
