@@ -48,6 +48,7 @@ abstract class OnTwoHosts {
         PreemptibleConfiguration configuration = PreemptibleConfiguration.get();
         configuration.setStoredWorkspaceMegabytes(given.getStoredWorkspaceMegabytes());
         configuration.setMemoryFloorMegabytes(given.getMemoryFloorMegabytes());
+        configuration.setMoveExcludes(given.getMoveExcludes());
         configuration.setMoveStages(true);
         hosts = new TwoHosts(j);
     }

@@ -124,6 +124,8 @@ class MovedStageTest {
         Files.copy(temp.resolve("A/tools/data"), temp.resolve("B/tools/data"));
         String leftOut = on("B", Try.class, "log");
         assertTrue(leftOut.contains("FAILED") && leftOut.contains("job/log open"), leftOut);
+        String folder = on("B", Try.class, "job");
+        assertTrue(folder.contains("FAILED") && folder.contains("works in " + agent + "/workspace/job,"), folder);
         String tried = on("B", Try.class);
         assertTrue(tried.contains("PASSED"), tried);
         done(tried);

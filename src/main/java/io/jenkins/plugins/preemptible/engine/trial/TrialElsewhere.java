@@ -6,6 +6,8 @@ import io.jenkins.plugins.preemptible.engine.content.ContentReader;
 import io.jenkins.plugins.preemptible.engine.content.FileContent;
 import io.jenkins.plugins.preemptible.engine.content.FileKind;
 import io.jenkins.plugins.preemptible.engine.content.ImageContent;
+import io.jenkins.plugins.preemptible.engine.content.ProcessContent;
+import io.jenkins.plugins.preemptible.engine.content.SocketContent;
 import io.jenkins.plugins.preemptible.engine.criu.Criu;
 import io.jenkins.plugins.preemptible.engine.criu.TarOptions;
 import io.jenkins.plugins.preemptible.engine.image.ImageException;
@@ -43,6 +45,8 @@ public final class TrialElsewhere {
     private static final FileAttribute<?> OWNER_ONLY =
             PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------"));
 
+    private static final String LEFT_OUT = ", which is left out of what travels";
+
     private TrialElsewhere() {}
 
     /**
@@ -50,7 +54,7 @@ public final class TrialElsewhere {
      *
      * @param beginning of the archive, as much as there is of it by now
      * @param workspace the folders that travel with the stage; at least one
-     * @param leftOut files of these that do not travel: a stage that has one open is refused
+     * @param leftOut files of these that do not travel: a stage that needs one is refused
      * @param scratch made for the trial; what an earlier one has left there is ended and removed. Its parent exists
      * @param criu this process's own, as root
      * @return {@code NOT_TRIED} where nothing is known of a restore here: the archive is of an earlier version, or this host
@@ -78,10 +82,9 @@ public final class TrialElsewhere {
             StageJson sealed = new StageFolder(images)
                     .read()
                     .orElseThrow(() -> new IOException("the image holds no stage record"));
-            Optional<String> open = open(images, leftOut);
-            if (open.isPresent()) {
-                return TrialResult.failed(
-                        "The stage has " + open.get() + " open, which is left out of what travels", List.of());
+            Optional<String> needed = needed(images, leftOut);
+            if (needed.isPresent()) {
+                return TrialResult.failed(needed.get() + LEFT_OUT, List.of());
             }
             Path logs = Files.createDirectory(scratch.resolve("logs"));
             Path tools = scratch.resolve("tools");
@@ -111,16 +114,34 @@ public final class TrialElsewhere {
         }
     }
 
-    private static Optional<String> open(Path images, Predicate<Path> leftOut) throws IOException {
+    /** What of the stage needs something that is left out, half a sentence. */
+    private static Optional<String> needed(Path images, Predicate<Path> leftOut) throws IOException {
         ImageContent content = ContentReader.ofFolderWithoutPages(images);
+        Predicate<String> isLeftOut = name -> name != null && name.startsWith("/") && leftOut.test(Path.of(name));
+        for (ProcessContent process : content.processes()) {
+            if (isLeftOut.test(process.workFolder())) {
+                return Optional.of("The process " + process.comm() + " works in " + process.workFolder());
+            }
+            if (isLeftOut.test(process.executable())) {
+                return Optional.of("The process " + process.comm() + " runs " + process.executable());
+            }
+        }
+        for (SocketContent socket : content.sockets()) {
+            // It is bound anew, in a folder that has to be there.
+            if (socket.kind() == FileKind.UNIX_SOCKET && isLeftOut.test(socket.local())) {
+                return Optional.of("The stage has the socket " + socket.local());
+            }
+        }
         Set<Long> deleted = content.deletedFiles().stream()
                 .map(ImageContent.DeletedFile::fileId)
                 .collect(Collectors.toSet());
         return content.files().stream()
                 .filter(file -> file.kind() == FileKind.FILE && !deleted.contains(file.id()))
+                // Also what is mapped, or a root folder.
                 .map(FileContent::name)
-                .filter(name -> name.startsWith("/") && leftOut.test(Path.of(name)))
-                .findFirst();
+                .filter(isLeftOut)
+                .findFirst()
+                .map(name -> "The stage has " + name + " open");
     }
 
     /** Ends and removes what a trial has left; without effect when nothing is. */
