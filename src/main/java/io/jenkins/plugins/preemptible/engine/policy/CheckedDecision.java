@@ -23,7 +23,8 @@ import java.util.stream.Collectors;
  * </ol>
  *
  * What is done is then the same as if every item had been checked before; only the reason of an item for which nothing is
- * done may differ, and whether the next executor is kept for a stage that waits long. A pure function when the check is
+ * done may differ, whether the next executor is kept for a stage that waits long, and whether a stage moves rather than waits
+ * for its own agent. A pure function when the check is
  * one. Safe for any thread.
  *
  * @param snapshot with the agents that the checked items fit

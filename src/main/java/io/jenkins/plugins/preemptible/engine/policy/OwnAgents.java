@@ -1,18 +1,21 @@
 package io.jenkins.plugins.preemptible.engine.policy;
 
-import io.jenkins.plugins.preemptible.engine.policy.Snapshot.RunningStage;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
-import java.util.TreeMap;
+import java.util.function.BiConsumer;
 
 /**
  * How long stages that could move would have to wait for their own agents.
  *
  * <ol>
- *   <li>An executor is expected to be free when the stage on it is expected to end. Other builds, stages without earlier
- *       runs, and those that have run longer than expected, are expected to stay.
- *   <li>A better claim that waits for the agent as well has the first of them.
+ *   <li>An executor is expected to be free when the stage or the build on it is expected to end. What has no earlier runs,
+ *       or has run longer than expected, is expected to stay.
+ *   <li>An executor that is being freed for another claim is none of these: its stage does not count as running.
+ *   <li>A better claim that waits for the agent as well has the first of them; so has whatever waits in Jenkins' queue, since
+ *       Jenkins gives it the executor before a stage can be resumed.
  * </ol>
  *
  * Of one decision, which tells of each claim that gets nothing, the best first.
@@ -25,16 +28,17 @@ final class OwnAgents {
 
     OwnAgents(Snapshot snapshot, Fit.Table fits) {
         this.fits = fits;
-        Map<String, TreeMap<String, Long>> byAgent = new HashMap<>();
-        for (RunningStage stage : snapshot.running()) {
-            if (stage.expectedEndMillis() > snapshot.nowMillis()) {
-                byAgent.computeIfAbsent(stage.agent(), a -> new TreeMap<>())
-                        .put(stage.id(), stage.expectedEndMillis() - snapshot.nowMillis());
+        Map<String, List<Long>> byAgent = new HashMap<>();
+        BiConsumer<String, Long> ends = (agent, endMillis) -> {
+            if (endMillis > snapshot.nowMillis()) {
+                byAgent.computeIfAbsent(agent, a -> new ArrayList<>()).add(endMillis - snapshot.nowMillis());
             }
-        }
-        byAgent.forEach((agent, stages) -> remaining.put(
+        };
+        snapshot.running().forEach(stage -> ends.accept(stage.agent(), stage.expectedEndMillis()));
+        snapshot.busy().forEach(executor -> ends.accept(executor.agent(), executor.expectedEndMillis()));
+        byAgent.forEach((agent, millis) -> remaining.put(
                 fits.number(agent),
-                stages.values().stream().mapToLong(Long::longValue).sorted().toArray()));
+                millis.stream().mapToLong(Long::longValue).sorted().toArray()));
     }
 
     /** A claim gets no executor now, and waits for one of these. */

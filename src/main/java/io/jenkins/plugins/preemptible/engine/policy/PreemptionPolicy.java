@@ -154,11 +154,20 @@ public final class PreemptionPolicy {
         private List<Claim> moved(List<Claim> claims, Set<Claim> served) {
             OwnAgents own = new OwnAgents(snapshot, fits);
             List<Claim> moved = new ArrayList<>();
+            List<Claim> stages = new ArrayList<>();
             for (Claim claim : claims) {
                 if (claim.isReserved() || served.contains(claim)) {
                     continue;
                 }
-                boolean could = claim.isStage() && !claim.requested() && elsewhere.containsKey(claim.id());
+                if (claim.isStage() && !claim.requested()) {
+                    stages.add(claim);
+                } else {
+                    // It is in Jenkins' queue.
+                    own.waits(claim.fit());
+                }
+            }
+            for (Claim claim : stages) {
+                boolean could = elsewhere.containsKey(claim.id());
                 if (could && own.areFreeWithin(claim.fit(), moveMillis.get(claim.id()))) {
                     staying.add(claim);
                 } else if (could && idle.claim(elsewhere.get(claim.id()))) {

@@ -1,5 +1,6 @@
 package io.jenkins.plugins.preemptible.engine.policy;
 
+import java.util.Comparator;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
@@ -19,6 +20,8 @@ import java.util.Set;
  *     none
  * @param roomForImages whether the controller's disk takes another image; false: only what may stay frozen in its
  *     agent's memory is suspended
+ * @param busy executors that run something other than a preemptible stage, at least those of agents on which a stage is
+ *     suspended that could move; sorted by agent and end. One that is missing is expected to stay busy
  * @throws IllegalArgumentException when two stages, items or agents have the same name, or a number is negative
  *     where none may be
  */
@@ -30,7 +33,8 @@ public record Snapshot(
         List<SuspendedStage> suspended,
         List<WaitingItem> waiting,
         Map<String, Long> usedMillis,
-        boolean roomForImages) {
+        boolean roomForImages,
+        List<BusyExecutor> busy) {
 
     public Snapshot {
         usedMillis = Map.copyOf(usedMillis);
@@ -38,10 +42,24 @@ public record Snapshot(
         running = List.copyOf(running);
         suspended = List.copyOf(suspended);
         waiting = List.copyOf(waiting);
+        busy = busy.stream().sorted(BusyExecutor.BY_AGENT_AND_END).toList();
         distinct("agent", agents.stream().map(Agent::name).toList());
         distinct("running stage", running.stream().map(RunningStage::id).toList());
         distinct("suspended stage", suspended.stream().map(SuspendedStage::id).toList());
         distinct("waiting item", waiting.stream().map(WaitingItem::id).toList());
+    }
+
+    /** Nothing is known of executors that run something other than a preemptible stage. */
+    public Snapshot(
+            long nowMillis,
+            Limits limits,
+            List<Agent> agents,
+            List<RunningStage> running,
+            List<SuspendedStage> suspended,
+            List<WaitingItem> waiting,
+            Map<String, Long> usedMillis,
+            boolean roomForImages) {
+        this(nowMillis, limits, agents, running, suspended, waiting, usedMillis, roomForImages, List.of());
     }
 
     /** The controller's disk has room. */
@@ -69,7 +87,7 @@ public record Snapshot(
 
     /** The same moment with these items in place of its own. */
     Snapshot withWaiting(List<WaitingItem> items) {
-        return new Snapshot(nowMillis, limits, agents, running, suspended, items, usedMillis, roomForImages);
+        return new Snapshot(nowMillis, limits, agents, running, suspended, items, usedMillis, roomForImages, busy);
     }
 
     private static void distinct(String what, List<String> names) {
@@ -445,6 +463,21 @@ public record Snapshot(
         /** An item of nobody's of which no more is known. */
         public WaitingItem(String id, int priority, long sinceMillis, Set<String> agents, String reservedAgent) {
             this(id, priority, "", sinceMillis, agents, reservedAgent, 0);
+        }
+    }
+
+    /**
+     * An executor that runs something other than a preemptible stage: a build, or a node block of a Pipeline.
+     *
+     * @param expectedEndMillis when that will end at the latest, by what earlier runs took; 0 = unknown
+     */
+    public record BusyExecutor(String agent, long expectedEndMillis) {
+
+        private static final Comparator<BusyExecutor> BY_AGENT_AND_END =
+                Comparator.comparing(BusyExecutor::agent).thenComparingLong(BusyExecutor::expectedEndMillis);
+
+        public BusyExecutor {
+            notNegative("expected end", expectedEndMillis);
         }
     }
 

@@ -50,13 +50,14 @@ final class PolicyView {
             Map<String, Long> usedMillis) {
         List<Snapshot.Agent> agents = new ArrayList<>(hosts.size());
         List<Snapshot.RunningStage> running = new ArrayList<>();
+        List<Snapshot.BusyExecutor> busy = new ArrayList<>();
         for (Host host : hosts) {
             agents.add(agent(host, rates));
-            if (limits.enabled()) {
-                for (JobProgress progress : host.holders) {
-                    if (progress.isRunningStage()) {
-                        running.add(stage(progress));
-                    }
+            for (JobProgress progress : host.holders) {
+                if (limits.enabled() && progress.isRunningStage()) {
+                    running.add(stage(progress));
+                } else if (progress.state == JobProgress.State.RUNNING && isHomeOfMovable(host)) {
+                    busy.add(new Snapshot.BusyExecutor(host.agent.name(), Math.max(0, knownEnd(progress))));
                 }
             }
         }
@@ -87,7 +88,11 @@ final class PolicyView {
                     name(progress.reserved),
                     discipline.kills() ? 0 : estimates.of(progress.job)));
         }
-        return new Snapshot(now, limits, agents, running, stages, items, usedMillis);
+        return new Snapshot(now, limits, agents, running, stages, items, usedMillis, true, busy);
+    }
+
+    private boolean isHomeOfMovable(Host host) {
+        return rates.moves() != null && host.suspended > 0;
     }
 
     // With its image sealed.
@@ -123,6 +128,10 @@ final class PolicyView {
         return discipline.kills()
                 ? stage(progress, 0, 0, true)
                 : stage(progress, progress.job.memoryBytes(), expectedEnd(progress), false);
+    }
+
+    private long knownEnd(JobProgress progress) {
+        return discipline.kills() ? 0 : expectedEnd(progress);
     }
 
     static Snapshot.RunningStage stage(
@@ -170,6 +179,10 @@ final class PolicyView {
                 if (progress.isRunningStage() && !spared) {
                     next = Math.min(next, after(now, progress));
                 }
+                // Whoever has waited for that end moves when it has passed.
+                if (progress.state == JobProgress.State.RUNNING && isHomeOfMovable(host)) {
+                    next = Math.min(next, later(now, knownEnd(progress)));
+                }
             }
         }
         if (limits.ageingMillis() > 0) {
@@ -201,7 +214,7 @@ final class PolicyView {
         if (slice > 0) {
             next = Math.min(next, later(now, progress.runningSinceMillis + slice));
         }
-        long end = discipline.kills() ? 0 : expectedEnd(progress);
+        long end = knownEnd(progress);
         if (end > 0) {
             Cost cost = progress.cost(rates);
             next = Math.min(next, later(now, end + cost.totalMillis() + 1));

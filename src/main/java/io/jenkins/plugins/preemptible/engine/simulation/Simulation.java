@@ -305,13 +305,13 @@ final class Simulation {
     /** How many claims of that priority could get an executor at best. */
     private int couldBeServed(int priority) {
         int most = use.idle();
-        if (limits.enabled()) {
-            for (Host host : hosts) {
-                for (JobProgress progress : host.holders) {
-                    // Equals too: they may have slices.
-                    if (progress.isRunningStage() && progress.priority >= priority) {
-                        most++;
-                    }
+        for (Host host : hosts) {
+            for (JobProgress progress : host.holders) {
+                // Equals too: they may have slices. Where stages move, all that end count: how many wait for them
+                // matters.
+                if (rates.moves() != null
+                        || limits.enabled() && progress.isRunningStage() && progress.priority >= priority) {
+                    most++;
                 }
             }
         }

@@ -58,7 +58,8 @@ final class Decided {
                 snapshot.suspended(),
                 snapshot.waiting(),
                 snapshot.usedMillis(),
-                snapshot.roomForImages()));
+                snapshot.roomForImages(),
+                snapshot.busy()));
     }
 
     /** Who wants an executor. */
@@ -409,7 +410,8 @@ final class Decided {
                                         item.expectedMillis())),
                         random),
                 snapshot.usedMillis(),
-                snapshot.roomForImages());
+                snapshot.roomForImages(),
+                shuffled(snapshot.busy().stream(), random));
     }
 
     private static <T> List<T> shuffled(Stream<T> stream, Random random) {

@@ -2,6 +2,7 @@ package io.jenkins.plugins.preemptible.engine.policy;
 
 import io.jenkins.plugins.preemptible.engine.policy.Snapshot.Agent;
 import io.jenkins.plugins.preemptible.engine.policy.Snapshot.AgentState;
+import io.jenkins.plugins.preemptible.engine.policy.Snapshot.BusyExecutor;
 import io.jenkins.plugins.preemptible.engine.policy.Snapshot.RunningStage;
 import io.jenkins.plugins.preemptible.engine.policy.Snapshot.SuspendedStage;
 import io.jenkins.plugins.preemptible.engine.policy.Snapshot.WaitingItem;
@@ -69,7 +70,19 @@ public final class GeneratedSnapshots implements ArbitrarySupplier<Snapshot> {
             for (int i = random.nextInt(7); i > 0; i--) {
                 waiting.add(waiting("item" + i));
             }
-            return new Snapshot(now, limits(), agents, running, suspended, waiting, used());
+            Limits limits = limits();
+            Map<String, Long> used = used();
+            return new Snapshot(now, limits, agents, running, suspended, waiting, used, true, busy(usable));
+        }
+
+        private List<BusyExecutor> busy(List<String> usable) {
+            List<BusyExecutor> busy = new ArrayList<>();
+            for (int i = usable.isEmpty() ? 0 : random.nextInt(8); i > 0; i--) {
+                busy.add(new BusyExecutor(
+                        usable.get(random.nextInt(usable.size())),
+                        oneIn(3) ? 0 : now + random.nextInt(60_000) - 20_000));
+            }
+            return busy;
         }
 
         private boolean oneIn(int n) {

@@ -54,7 +54,9 @@ class MovePropertyTest {
                 plain.running(),
                 stages,
                 plain.waiting(),
-                plain.usedMillis());
+                plain.usedMillis(),
+                plain.roomForImages(),
+                plain.busy());
     }
 
     private static Stream<SuspendedStage> with(Snapshot snapshot, Reason reason) {
@@ -66,24 +68,66 @@ class MovePropertyTest {
     }
 
     private static Stream<Long> ends(Snapshot snapshot, Set<String> agents) {
+        return Stream.concat(stageEnds(snapshot, agents), buildEnds(snapshot, agents));
+    }
+
+    private static Stream<Long> stageEnds(Snapshot snapshot, Set<String> agents) {
         return snapshot.running().stream()
                 .filter(r -> agents.contains(r.agent()))
                 .map(r -> r.expectedEndMillis() - snapshot.nowMillis())
                 .filter(left -> left > 0);
     }
 
+    private static Stream<Long> buildEnds(Snapshot snapshot, Set<String> agents) {
+        return snapshot.busy().stream()
+                .filter(b -> agents.contains(b.agent()))
+                .map(b -> b.expectedEndMillis() - snapshot.nowMillis())
+                .filter(left -> left > 0);
+    }
+
     @Property(tries = 5_000, edgeCases = EdgeCasesMode.NONE)
-    void onlyForAStageThatIsExpectedToEndBeforeTheMove(
+    void onlyForWhatIsExpectedToEndBeforeTheMove(
             @ForAll(supplier = GeneratedSnapshots.class) Snapshot plain, @ForAll long seed) {
         Snapshot snapshot = movable(plain, seed, r -> (long) r.nextInt(40_000));
         List<SuspendedStage> stay = with(snapshot, Reason.OWN_AGENT_FREE_SOON).toList();
         for (SuspendedStage stage : stay) {
             assertTrue(!stage.elsewhere().isEmpty(), stage::toString);
             assertTrue(ends(snapshot, stage.agents()).anyMatch(left -> left <= stage.moveMillis()), stage::toString);
+            long there =
+                    stay.stream().filter(s -> s.agents().equals(stage.agents())).count();
+            assertTrue(there <= ends(snapshot, stage.agents()).count(), stage::toString);
         }
+        Statistics.label("stays for a build")
+                .collect(stay.stream()
+                        .anyMatch(s -> stageEnds(snapshot, s.agents()).noneMatch(l -> l <= s.moveMillis())))
+                .coverage(c -> c.check(true).percentage(p -> p > 0.1));
         Statistics.label("stays")
                 .collect(!stay.isEmpty())
                 .coverage(c -> c.check(true).percentage(p -> p > 0.5));
+    }
+
+    /** Where no stage could move it does not matter how long builds take. */
+    @Property(tries = 2_000, edgeCases = EdgeCasesMode.NONE)
+    void buildsMatterOnlyToStagesThatCouldMove(@ForAll(supplier = GeneratedSnapshots.class) Snapshot plain) {
+        Snapshot without = new Snapshot(
+                plain.nowMillis(),
+                plain.limits(),
+                plain.agents(),
+                plain.running(),
+                plain.suspended(),
+                plain.waiting(),
+                plain.usedMillis(),
+                plain.roomForImages());
+        assertEquals(PreemptionPolicy.decide(without), PreemptionPolicy.decide(plain));
+    }
+
+    /** The same moment as others may see it. */
+    @Property(tries = 2_000, edgeCases = EdgeCasesMode.NONE)
+    void theOrderDoesNotMatter(@ForAll(supplier = GeneratedSnapshots.class) Snapshot plain, @ForAll long seed) {
+        Snapshot snapshot = movable(plain, seed, r -> (long) r.nextInt(40_000));
+        Snapshot shuffled = Decided.shuffled(snapshot, new Random(seed));
+        assertEquals(snapshot.busy(), shuffled.busy());
+        assertEquals(PreemptionPolicy.decide(snapshot), PreemptionPolicy.decide(shuffled));
     }
 
     /** Nobody waits for an agent of which no end is known. */

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.jenkins.plugins.preemptible.engine.policy.Snapshot.Agent;
 import io.jenkins.plugins.preemptible.engine.policy.Snapshot.AgentState;
+import io.jenkins.plugins.preemptible.engine.policy.Snapshot.BusyExecutor;
 import io.jenkins.plugins.preemptible.engine.policy.Snapshot.RunningStage;
 import io.jenkins.plugins.preemptible.engine.policy.Snapshot.SuspendedStage;
 import io.jenkins.plugins.preemptible.engine.policy.Snapshot.WaitingItem;
@@ -29,6 +30,7 @@ class PreemptionPolicyTest {
     private final List<RunningStage> running = new ArrayList<>();
     private final List<SuspendedStage> suspended = new ArrayList<>();
     private final List<WaitingItem> waiting = new ArrayList<>();
+    private final List<BusyExecutor> busy = new ArrayList<>();
 
     private void agent(String name, int idle) {
         agents.add(new Agent(name, idle, true));
@@ -50,7 +52,8 @@ class PreemptionPolicyTest {
     private void decides(Action... expected) {
         assertEquals(
                 Arrays.asList(expected),
-                PreemptionPolicy.decide(new Snapshot(NOW, limits, agents, running, suspended, waiting)));
+                PreemptionPolicy.decide(
+                        new Snapshot(NOW, limits, agents, running, suspended, waiting, Map.of(), true, busy)));
     }
 
     private static Action suspend(String stage, String item, String agent, Reason reason) {
@@ -155,6 +158,84 @@ class PreemptionPolicyTest {
         mayMoveIn("one", 4000);
         mayMoveIn("other", 4000);
         decides(keep("one", Reason.OWN_AGENT_FREE_SOON), move("other", "b"));
+    }
+
+    private void buildEndsIn(String agent, long millis) {
+        busy.add(new BusyExecutor(agent, NOW + millis));
+    }
+
+    @Test
+    void aStageWaitsForABuildThatEndsBeforeItHadMoved() {
+        agent("a", 0);
+        agent("b", 1);
+        buildEndsIn("a", 3000);
+        mayMoveIn("stage", 4000);
+        decides(keep("stage", Reason.OWN_AGENT_FREE_SOON));
+        suspended.clear();
+        mayMoveIn("quicker", 2000);
+        decides(move("quicker", "b"));
+    }
+
+    @Test
+    void aBuildOnAnotherAgentThatIsOverdueOrUnknownKeepsNobody() {
+        agent("a", 0);
+        agent("b", 1);
+        buildEndsIn("a", 0);
+        buildEndsIn("a", -NOW);
+        buildEndsIn("c", 3000);
+        mayMoveIn("stage", 4000);
+        decides(move("stage", "b"));
+    }
+
+    /** The executor that ends first is the better stage's, be that of a stage or of a build. */
+    @Test
+    void endsOfBuildsAndStagesAreOneRow() {
+        agent("a", 0);
+        agent("b", 1);
+        buildEndsIn("a", 3500);
+        endsIn("soon", 3000);
+        mayMoveIn("one", 3000);
+        mayMoveIn("other", 3500);
+        decides(keep("one", Reason.OWN_AGENT_FREE_SOON), keep("other", Reason.OWN_AGENT_FREE_SOON));
+        suspended.remove(1);
+        mayMoveIn("quick", 3400);
+        decides(keep("one", Reason.OWN_AGENT_FREE_SOON), move("quick", "b"));
+    }
+
+    /** Jenkins gives it the executor before the stage can be resumed, of whatever priority it is. */
+    @Test
+    void anExecutorThatIsFreeSoonGoesToTheQueueFirst() {
+        agent("a", 0);
+        agent("b", 1);
+        buildEndsIn("a", 3000);
+        mayMoveIn("stage", 4000);
+        waits("worse", 9, 5, "a");
+        decides(move("stage", "b"), keep("worse", Reason.NO_FITTING_STAGE));
+        buildEndsIn("a", 4000);
+        decides(keep("stage", Reason.OWN_AGENT_FREE_SOON), keep("worse", Reason.NO_FITTING_STAGE));
+    }
+
+    /** Its stage is being suspended and does not run any more; what ends beside is free for the suspended stage. */
+    @Test
+    void anExecutorThatIsFreedForAnItemIsNotFreeForTheStage() {
+        agent("a", 0);
+        agent("b", 1);
+        mayMoveIn("stage", 4000);
+        waiting.add(new WaitingItem("item", 1, NOW - 5, Set.of("a"), "a"));
+        decides(keep("item", Reason.EXECUTOR_RESERVED), move("stage", "b"));
+        buildEndsIn("a", 3000);
+        decides(keep("item", Reason.EXECUTOR_RESERVED), keep("stage", Reason.OWN_AGENT_FREE_SOON));
+    }
+
+    @Test
+    void aSnapshotSortsItsBusyExecutorsAndRefusesNegativeEnds() {
+        BusyExecutor first = new BusyExecutor("a", 0);
+        BusyExecutor second = new BusyExecutor("a", 7);
+        BusyExecutor third = new BusyExecutor("b", 1);
+        Snapshot snapshot = new Snapshot(
+                NOW, limits, List.of(), List.of(), List.of(), List.of(), Map.of(), true, List.of(third, second, first));
+        assertEquals(List.of(first, second, third), snapshot.busy());
+        assertThrows(IllegalArgumentException.class, () -> new BusyExecutor("a", -1));
     }
 
     @Test

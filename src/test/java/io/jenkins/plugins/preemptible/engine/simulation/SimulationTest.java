@@ -123,6 +123,31 @@ class SimulationTest {
         assertEquals(end(stays, 2), end(moves, 2));
     }
 
+    /** The other agent is idle from 22 s on; on the stage's own one a job runs from 20 s on that took 4 s before. */
+    private static Outcome withAKnownJob(double itTakes) {
+        List<SimAgent> agents = List.of(new SimAgent("a", Set.of(), 1, 0), new SimAgent("b", Set.of(), 1, 0));
+        SimJob[] jobs = {
+            job("long", 5, 0, 100, true),
+            job("known", 1, 0, 4, false),
+            job("other", 2, 5, 17, false),
+            job("urgent", 1, 10, 9, false),
+            job("known", 1, 19, itTakes, false),
+        };
+        return Simulation.run(
+                new Workload(List.of(jobs), agents), NONE, RATES.moving(MovePace.DEFAULT), Discipline.SUSPEND);
+    }
+
+    @Test
+    void aStageWaitsForAJobThatIsKnownToEndSoon() {
+        assertEquals(24 + 0.550 + 89, end(withAKnownJob(4), 0));
+    }
+
+    /** The clock asks at 25 s. */
+    @Test
+    void aStageMovesWhenThatJobIsOverdue() {
+        assertEquals(25 + 6 + 89, end(withAKnownJob(30), 0));
+    }
+
     @Test
     void aDumpThatThePreemptorOutrunsIsGivenUp() {
         Outcome outcome =
