@@ -2,6 +2,7 @@ package io.jenkins.plugins.preemptible.queue.snapshot;
 
 import hudson.model.Job;
 import hudson.model.Queue;
+import hudson.model.queue.SubTask;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 
@@ -28,8 +29,8 @@ final class Durations {
     private Durations() {}
 
     /** @return milliseconds, 0 = unknown */
-    static long of(Queue.Item item) {
-        Queue.Task owner = item.task.getOwnerTask();
+    static long of(SubTask task) {
+        Queue.Task owner = task.getOwnerTask();
         return owner instanceof Job ? of((Job<?, ?>) owner, System.currentTimeMillis()) : 0;
     }
 

@@ -105,7 +105,7 @@ final class ItemFacts {
                 priorities.ofItem(item),
                 owners.ofItem(item),
                 item.authenticate2(),
-                Durations.of(item),
+                Durations.of(item.task),
                 System.nanoTime() + KEPT_NANOS + spread);
     }
 

@@ -123,7 +123,15 @@ public final class SnapshotReader {
                 suspended,
                 waiting,
                 ownerTimes.at(now, stages.all(), present(waiting)),
-                ArchiveRoom.now() == null);
+                ArchiveRoom.now() == null,
+                BusyExecutors.of(homesOfMovable(suspended)));
+    }
+
+    private static Set<String> homesOfMovable(List<Snapshot.SuspendedStage> suspended) {
+        return suspended.stream()
+                .filter(stage -> !stage.elsewhere().isEmpty() && !stage.requested())
+                .flatMap(stage -> stage.agents().stream())
+                .collect(Collectors.toSet());
     }
 
     private Set<String> present(List<Snapshot.WaitingItem> waiting) {
