@@ -15,6 +15,7 @@ import io.jenkins.plugins.preemptible.lifecycle.FailedResume;
 import io.jenkins.plugins.preemptible.lifecycle.RemovedAgent;
 import io.jenkins.plugins.preemptible.lifecycle.agents.FrozenOnly;
 import io.jenkins.plugins.preemptible.lifecycle.pipeline.StageMarks;
+import io.jenkins.plugins.preemptible.lifecycle.pipeline.StepsOnAgent;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageChanges;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageLog;
@@ -30,6 +31,8 @@ import java.io.UncheckedIOException;
 import java.util.Comparator;
 import java.util.List;
 import java.util.function.Function;
+import java.util.logging.Level;
+import java.util.logging.Logger;
 import jenkins.model.Jenkins;
 
 /**
@@ -38,13 +41,16 @@ import jenkins.model.Jenkins;
  * <ol>
  *   <li>Checks the permission before anything else.
  *   <li>Notes in the stage's record, or with the build, what is wanted; that outlives the controller.
- *   <li>Asks for a look at the queue, which makes it so. None of this waits for an agent.
+ *   <li>Asks for a look at the queue, which makes it so. None of this waits for an agent; a move waits for the Pipeline to say
+ *       what it keeps.
  * </ol>
  *
  * <p>Each throws {@link hudson.security.AccessDeniedException3} when the current user may not do that, and {@link
  * UncheckedIOException} when it cannot be saved; nothing has changed then. From any thread, under no lock.
  */
 public final class StageVerbs {
+
+    private static final Logger LOGGER = Logger.getLogger(StageVerbs.class.getName());
 
     private StageVerbs() {}
 
@@ -228,12 +234,30 @@ public final class StageVerbs {
         if (DrainedAgents.get().contains(to.getNodeName())) {
             return refused(stage, Messages.StageVerbs_NotMoved(stage.name(), agent, Messages.StageVerbs_Drained()));
         }
+        Misfit ofSteps = ofSteps(live);
+        if (ofSteps != null) {
+            return refused(stage, Messages.StageVerbs_NotMoved(stage.name(), agent, ofSteps.sentence()));
+        }
         MoveTargets.tryAgain(stage, to);
         if (StageRegistry.get().update(stage.id(), StageChanges.moveTo(to.getNodeName())) == null) {
             return refused(stage, Messages.StageVerbs_Ending(stage.name()));
         }
         StageLog.line(live.context(), Messages.StageVerbs_LogMove(user(), agent));
         return done(stage, Messages.StageVerbs_Moves(stage.name(), agent));
+    }
+
+    /** Where the Pipeline does not answer, that is asked again before anything goes to the agent. */
+    @CheckForNull
+    private static Misfit ofSteps(LiveStage live) {
+        try {
+            return StepsOnAgent.obstacle(live);
+        } catch (IOException | RuntimeException x) {
+            LOGGER.log(Level.FINE, x, () -> "not known yet whether the steps of stage " + live.id() + " can move");
+            return null;
+        } catch (InterruptedException x) {
+            Thread.currentThread().interrupt();
+            return null;
+        }
     }
 
     private static OfStage giveUp(StageRecord stage) {

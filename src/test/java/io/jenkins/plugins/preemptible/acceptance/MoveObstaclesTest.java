@@ -194,10 +194,8 @@ class MoveObstaclesTest extends MovedStages {
         suspend(stage, 1);
         assertThat(Rig.log(stage), containsString(MoveObstacle.WATCHED_STEPS.sentence()));
         hosts.connect("B");
-        await("it is refused").atMost(LONG).until(() -> {
-            asked("B");
-            return Rig.log(stage).contains("Move to B cancelled: " + MoveObstacle.WATCHED_STEPS.sentence());
-        });
+        refuses("B", MoveObstacle.WATCHED_STEPS);
+        assertThat(Rig.log(stage), not(containsString("Move to B requested")));
         resumesOnItsOwn(stage);
     }
 
@@ -209,10 +207,9 @@ class MoveObstaclesTest extends MovedStages {
         String begin = "The Pipeline keeps a folder of the agent, in a variable or for a block of a plugin (";
         assertThat(Rig.log(stage), containsString("The workspace is not stored with the image. " + begin));
         hosts.connect("B");
-        await("it is refused").atMost(LONG).until(() -> {
-            asked("B");
-            return Rig.log(stage).contains("Move to B cancelled: " + begin);
-        });
+        refuses("B", MoveObstacle.CAPTURED_FILE_PATH);
+        assertThat(asked("B"), containsString("cannot be resumed on B. " + begin));
+        assertThat(Rig.log(stage), not(containsString("Move to B requested")));
         resumesOnItsOwn(stage);
     }
 
