@@ -21,9 +21,11 @@ import io.jenkins.plugins.preemptible.lifecycle.pipeline.StageMarks;
 import io.jenkins.plugins.preemptible.lifecycle.pipeline.StepsOnAgent;
 import io.jenkins.plugins.preemptible.lifecycle.stage.ImagePath;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
+import io.jenkins.plugins.preemptible.lifecycle.stage.MoveWish;
 import io.jenkins.plugins.preemptible.lifecycle.stage.SealedLuggage;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageLog;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
 import io.jenkins.plugins.preemptible.view.ClockTime;
 import java.io.IOException;
 import java.util.List;
@@ -77,8 +79,17 @@ final class JenkinsSealSide implements SealSide {
         if (shortage != null) {
             // Others may need that room meanwhile.
             drop();
+            dropMove(shortage.sentence());
         }
         return shortage;
+    }
+
+    /** It would stay frozen for as long as the disk is full, and nobody has asked for that. */
+    private void dropMove(String why) {
+        StageRecord stage = StageRegistry.get().find(live.id());
+        if (stage != null && stage.moveTo() != null && !stage.byHand()) {
+            MoveWish.cancel(live, stage, why);
+        }
     }
 
     @Override

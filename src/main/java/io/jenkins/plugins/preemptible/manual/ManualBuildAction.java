@@ -190,7 +190,10 @@ public final class ManualBuildAction implements Action {
                 sentences.add(Messages.ManualBuildAction_Failed(stage.name(), ShownSentence.of(stage.whyNotResumed())));
             }
             // Of one that is suspended already, the badge's lines on the same page tell who wants it so.
-            if (stage.byHand() && !stage.suspended()) {
+            if (stage.moveTo() != null && !stage.suspended()) {
+                sentences.add(Messages.ManualBuildAction_Moves(
+                        stage.name(), AgentVerbs.within(String.valueOf(stage.moveTo()))));
+            } else if (stage.byHand() && !stage.suspended()) {
                 sentences.add(Messages.ManualBuildAction_ByHand(stage.name()));
             } else if (stage.suspended()
                     && !stage.byHand()

@@ -9,7 +9,7 @@ import org.kohsuke.args4j.Argument;
 import org.kohsuke.args4j.Option;
 
 /**
- * {@code preemptible-move JOB BUILD [STAGE] --to AGENT}: resumes suspended stages on another agent.
+ * {@code preemptible-move JOB BUILD [STAGE] --to AGENT}: resumes stages on another agent; those that run are suspended before.
  *
  * <ol>
  *   <li>Without STAGE all of the build's stages are meant; with it those of that name or id.

@@ -4,6 +4,7 @@ import edu.umd.cs.findbugs.annotations.CheckForNull;
 import hudson.model.Node;
 import io.jenkins.plugins.preemptible.engine.move.Misfit;
 import io.jenkins.plugins.preemptible.engine.move.MoveObstacle;
+import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.hand.DrainedAgents;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
@@ -15,7 +16,7 @@ import java.util.Set;
 import jenkins.model.Jenkins;
 
 /**
- * A form of the build's page: where one suspended stage may be resumed instead.
+ * A form of the build's page: where one stage that runs or is suspended may be resumed instead.
  *
  * @param stage id
  * @param text what the form is for
@@ -52,7 +53,9 @@ public record MoveForm(String stage, String text, List<Target> targets) {
     static List<MoveForm> of(List<StageRecord> stages) {
         List<MoveForm> forms = new ArrayList<>();
         for (StageRecord stage : stages) {
-            LiveStage live = stage.suspended() ? LiveStage.find(stage.id()) : null;
+            boolean runs = stage.state() == StageState.RUNNING;
+            boolean could = runs ? StageVerbs.whyNotSealed(stage) == null : stage.suspended();
+            LiveStage live = could ? LiveStage.find(stage.id()) : null;
             MoveForm form = live == null || live.ending() ? null : of(stage, live);
             if (form != null) {
                 forms.add(form);
@@ -61,12 +64,20 @@ public record MoveForm(String stage, String text, List<Target> targets) {
         return forms;
     }
 
+    /** Why the stage cannot go there now, or once it is suspended; null when it can as far as is known without waiting. */
+    @CheckForNull
+    static Misfit obstacle(StageRecord stage, LiveStage live, Node agent) {
+        return stage.state() == StageState.RUNNING
+                ? MoveTargets.obstacleOnceSealed(stage, live, agent)
+                : MoveTargets.obstacle(stage, live, agent);
+    }
+
     @CheckForNull
     private static MoveForm of(StageRecord stage, LiveStage live) {
         List<Target> fitting = new ArrayList<>();
         List<Target> others = new ArrayList<>();
         for (Node agent : Jenkins.get().getNodes()) {
-            Misfit misfit = MoveTargets.obstacle(stage, live, agent);
+            Misfit misfit = obstacle(stage, live, agent);
             String name = agent.getNodeName();
             if (misfit == null && DrainedAgents.get().contains(name)) {
                 others.add(new Target(
@@ -83,7 +94,9 @@ public record MoveForm(String stage, String text, List<Target> targets) {
         }
         return new MoveForm(
                 stage.id(),
-                Messages.ManualBuildAction_Move(stage.name()),
+                stage.suspended()
+                        ? Messages.ManualBuildAction_Move(stage.name())
+                        : Messages.ManualBuildAction_MoveRunning(stage.name()),
                 List.copyOf(fitting.subList(0, Math.min(MOST, fitting.size()))));
     }
 }

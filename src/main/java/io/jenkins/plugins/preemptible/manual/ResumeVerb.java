@@ -62,6 +62,9 @@ final class ResumeVerb {
         if (RemovedAgent.ends(now)) {
             return StageVerbs.done(now, waitsForRemoved(now));
         }
+        if (to != null && !stage.byHand() && now.state() == StageState.RUNNING) {
+            return StageVerbs.done(now, Messages.StageVerbs_TakenBack(now.name(), AgentVerbs.within(to)));
+        }
         boolean back = taken == TakenBack.DONE;
         String follows = follows(now, back || now.state() == StageState.SUSPENDED);
         return StageVerbs.done(

@@ -77,7 +77,8 @@ public final class StageVerbs {
     }
 
     /**
-     * Resumes suspended stages on another agent as soon as it has an idle executor; what was suspended manually, too.
+     * Resumes stages on another agent as soon as it has an idle executor; what was suspended manually, too. What runs is
+     * suspended and sealed before.
      *
      * @param agent its name, {@code (built-in)} for the built-in node
      */
@@ -173,14 +174,9 @@ public final class StageVerbs {
             return refused(stage, Messages.StageVerbs_Ending(stage.name()));
         }
         boolean suspended = stage.suspended();
-        if (!PreemptibleConfiguration.get().isEnabled()) {
-            return refused(stage, Messages.StageVerbs_SwitchedOff(stage.name()));
-        }
-        if (!suspended && RemovedAgent.isGone(stage)) {
-            return refused(stage, Messages.StageVerbs_AgentGone(stage.name(), stage.node()));
-        }
-        if (!suspended && stage.whyNotSuspendable() != null) {
-            return refused(stage, Messages.StageVerbs_NotSuspendable(stage.name(), stage.whyNotSuspendable()));
+        String why = whyNotSuspended(stage);
+        if (why != null) {
+            return refused(stage, why);
         }
         boolean frozenOnly = suspended ? stage.thawByMillis() > 0 : stage.canOnlyBeFrozen();
         if (!stage.byHand()) {
@@ -208,6 +204,22 @@ public final class StageVerbs {
                 suspended ? Messages.StageVerbs_Stays(stage.name()) : Messages.StageVerbs_Suspends(stage.name()));
     }
 
+    /** Why a stage that runs is not suspended, and one that is suspended not kept so, for people; null when it is. */
+    @CheckForNull
+    private static String whyNotSuspended(StageRecord stage) {
+        if (!PreemptibleConfiguration.get().isEnabled()) {
+            return Messages.StageVerbs_SwitchedOff(stage.name());
+        }
+        if (stage.suspended()) {
+            return null;
+        }
+        if (RemovedAgent.isGone(stage)) {
+            return Messages.StageVerbs_AgentGone(stage.name(), stage.node());
+        }
+        String why = stage.whyNotSuspendable();
+        return why == null ? null : Messages.StageVerbs_NotSuspendable(stage.name(), why);
+    }
+
     private static OfStage again(StageRecord stage) {
         LiveStage live = LiveStage.find(stage.id());
         if (live == null || !FailedResume.again(stage.id())) {
@@ -222,28 +234,60 @@ public final class StageVerbs {
         if (live == null || live.ending() || live.aborting()) {
             return refused(stage, Messages.StageVerbs_Ending(stage.name()));
         }
-        Misfit obstacle = MoveTargets.obstacle(stage, live, to);
         String agent = AgentVerbs.within(to.getNodeName());
-        if (obstacle != null) {
-            return refused(
-                    stage,
-                    obstacle.obstacle() == MoveObstacle.NOT_SEALED && stage.state() == StageState.RUNNING
-                            ? Messages.StageVerbs_MoveRuns(stage.name())
-                            : Messages.StageVerbs_NotMoved(stage.name(), agent, obstacle.sentence()));
+        if (isOnItsWay(stage, live, to)) {
+            return done(stage, Messages.StageVerbs_MovesOnceSealed(stage.name(), agent));
         }
-        if (DrainedAgents.get().contains(to.getNodeName())) {
-            return refused(stage, Messages.StageVerbs_NotMoved(stage.name(), agent, Messages.StageVerbs_Drained()));
+        String why = whyNotMoved(stage, live, to);
+        if (why != null) {
+            return refused(stage, why);
         }
-        Misfit ofSteps = ofSteps(live);
-        if (ofSteps != null) {
-            return refused(stage, Messages.StageVerbs_NotMoved(stage.name(), agent, ofSteps.sentence()));
-        }
+        boolean runs = stage.state() == StageState.RUNNING;
         MoveTargets.tryAgain(stage, to);
         if (StageRegistry.get().update(stage.id(), StageChanges.moveTo(to.getNodeName())) == null) {
             return refused(stage, Messages.StageVerbs_Ending(stage.name()));
         }
-        StageLog.line(live.context(), Messages.StageVerbs_LogMove(user(), agent));
-        return done(stage, Messages.StageVerbs_Moves(stage.name(), agent));
+        if (!runs) {
+            StageLog.line(live.context(), Messages.StageVerbs_LogMove(user(), agent));
+            return done(stage, Messages.StageVerbs_Moves(stage.name(), agent));
+        }
+        live.tryAtOnce();
+        StageLog.line(live.context(), Messages.StageVerbs_LogMoveRunning(user(), agent));
+        return done(stage, Messages.StageVerbs_MovesOnceSealed(stage.name(), agent));
+    }
+
+    /** That was asked for before, and its image is not sealed yet. */
+    private static boolean isOnItsWay(StageRecord stage, LiveStage live, Node to) {
+        Misfit obstacle = to.getNodeName().equals(stage.moveTo()) ? MoveTargets.obstacle(stage, live, to) : null;
+        return obstacle != null && obstacle.obstacle() == MoveObstacle.NOT_SEALED;
+    }
+
+    /** Why a stage cannot go there now, or once it is suspended and sealed, for people; null when it can. */
+    @CheckForNull
+    private static String whyNotMoved(StageRecord stage, LiveStage live, Node to) {
+        String agent = AgentVerbs.within(to.getNodeName());
+        Misfit obstacle = MoveForm.obstacle(stage, live, to);
+        if (obstacle != null) {
+            return Messages.StageVerbs_NotMoved(stage.name(), agent, obstacle.sentence());
+        }
+        if (DrainedAgents.get().contains(to.getNodeName())) {
+            return Messages.StageVerbs_NotMoved(stage.name(), agent, Messages.StageVerbs_Drained());
+        }
+        if (stage.state() == StageState.RUNNING) {
+            String why = whyNotSealed(stage);
+            if (why != null) {
+                return why;
+            }
+        }
+        Misfit ofSteps = ofSteps(live);
+        return ofSteps == null ? null : Messages.StageVerbs_NotMoved(stage.name(), agent, ofSteps.sentence());
+    }
+
+    /** Why a stage that runs is not suspended, or no image of it made, for people; null when both are done. */
+    @CheckForNull
+    static String whyNotSealed(StageRecord stage) {
+        String why = whyNotSuspended(stage);
+        return why == null && stage.canOnlyBeFrozen() ? Messages.StageVerbs_OnlyFrozen(stage.name(), stage.tie()) : why;
     }
 
     /** Where the Pipeline does not answer, that is asked again before anything goes to the agent. */

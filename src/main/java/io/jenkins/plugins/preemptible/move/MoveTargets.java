@@ -27,7 +27,7 @@ import java.util.stream.Stream;
 import jenkins.model.Jenkins;
 
 /**
- * Which agents a suspended stage may go to, and why not to another one.
+ * Which agents a stage may go to once it is suspended, and why not to another one.
  *
  * <p>Looks at what is known: no agent is waited for, no lock taken. What only shows on the way (a build of a library, the
  * workspace in use) is found by {@link MovingRestorer}.
@@ -103,18 +103,36 @@ public final class MoveTargets {
     /** Why the stage cannot go there now, what lasts longest first; null when it can. */
     @CheckForNull
     public static Misfit obstacle(StageRecord stage, LiveStage live, @CheckForNull Node agent) {
-        MoveObstacle lasting = everOfStage(stage);
-        if (lasting == null && OutlivesAgent.isAwaited(stage)) {
-            lasting = MoveObstacle.ANSWER_AWAITED;
-        }
-        if (lasting == null) {
-            lasting = everOfAgent(stage, live, agent);
-        }
+        MoveObstacle lasting = ever(stage, live, agent);
         if (lasting != null) {
             return Misfit.of(lasting);
         }
         Misfit ofStage = ofStage(stage);
         return ofStage != null ? ofStage : ofAgent(stage, live, agent);
+    }
+
+    /**
+     * Why a stage that runs could not go there once it is suspended and sealed, as far as that is known now; what lasts longest
+     * first. Null when it may.
+     */
+    @CheckForNull
+    public static Misfit obstacleOnceSealed(StageRecord stage, LiveStage live, @CheckForNull Node agent) {
+        MoveObstacle found = ever(stage, live, agent);
+        if (found == null && stage.contained() != null) {
+            found = MoveObstacle.IN_CONTAINER;
+        } else if (found == null && stage.onMemoryOnlyAgent()) {
+            found = MoveObstacle.NO_CRIU;
+        }
+        return found == null ? ofAgent(stage, live, agent) : Misfit.of(found);
+    }
+
+    @CheckForNull
+    private static MoveObstacle ever(StageRecord stage, LiveStage live, @CheckForNull Node agent) {
+        MoveObstacle ofStage = everOfStage(stage);
+        if (ofStage == null && OutlivesAgent.isAwaited(stage)) {
+            ofStage = MoveObstacle.ANSWER_AWAITED;
+        }
+        return ofStage == null ? everOfAgent(stage, live, agent) : ofStage;
     }
 
     /** Somebody wants it there, whatever became of earlier attempts. */

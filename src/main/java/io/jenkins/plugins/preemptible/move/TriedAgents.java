@@ -23,6 +23,7 @@ import io.jenkins.plugins.preemptible.lifecycle.luggage.StageLuggage;
 import io.jenkins.plugins.preemptible.lifecycle.pipeline.StepsOnAgent;
 import io.jenkins.plugins.preemptible.lifecycle.stage.ImagePath;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
+import io.jenkins.plugins.preemptible.lifecycle.stage.MoveWish;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageChanges;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageLog;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
@@ -256,7 +257,9 @@ final class TriedAgents {
                 (wanted
                                 ? "Move to " + agent.getDisplayName() + " cancelled: "
                                 : "Not moved to " + agent.getDisplayName() + ": ")
-                        + why + " The stage stays suspended; that agent is not tried again for ten minutes.",
+                        + why + " "
+                        + (wanted ? MoveWish.whatFollows(stage) : "The stage stays suspended")
+                        + "; that agent is not tried again for ten minutes.",
                 criuLines);
     }
 }

@@ -6,6 +6,7 @@ import io.jenkins.plugins.preemptible.engine.policy.Reason;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.hand.DrainedAgents;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
+import io.jenkins.plugins.preemptible.lifecycle.stage.MoveWish;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageThreads;
@@ -15,7 +16,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.BooleanSupplier;
 
 /**
- * Suspends stages for no preemptor: those that a user suspends, and those of drained agents.
+ * Suspends stages for no preemptor: those that a user suspends or moves, and those of drained agents.
  *
  * <ol>
  *   <li>Every look at the queue compares what is wanted with what is, so a stage that could not be suspended at one
@@ -33,13 +34,13 @@ final class ManualSuspensions {
 
     private ManualSuspensions() {}
 
-    /** Begins to suspend all running stages that a user wants suspended. */
+    /** Begins to suspend all running stages that a user wants suspended, or on another agent. */
     static void carryOut() {
         if (!PreemptibleConfiguration.get().isEnabled()) {
             return;
         }
         for (StageRecord stage : StageRegistry.get().all()) {
-            if (stage.byHand() && stage.state() == StageState.RUNNING && stage.whyNotSuspendable() == null) {
+            if (isAsked(stage) && stage.state() == StageState.RUNNING && stage.whyNotSuspendable() == null) {
                 begin(stage.id(), stage.node(), Reason.ASKED_BY_HAND, () -> wanted(stage.id()));
             }
         }
@@ -57,7 +58,11 @@ final class ManualSuspensions {
 
     private static boolean wanted(String stageId) {
         StageRecord stage = StageRegistry.get().find(stageId);
-        return stage != null && stage.byHand() && PreemptibleConfiguration.get().isEnabled();
+        return stage != null && isAsked(stage) && PreemptibleConfiguration.get().isEnabled();
+    }
+
+    private static boolean isAsked(StageRecord stage) {
+        return stage.byHand() || MoveWish.suspends(stage);
     }
 
     private static void begin(String stageId, String agent, Reason reason, BooleanSupplier wanted) {

@@ -12,6 +12,7 @@ import hudson.model.FreeStyleProject;
 import hudson.model.Label;
 import hudson.model.Node;
 import hudson.model.Queue;
+import hudson.model.Result;
 import hudson.model.queue.CauseOfBlockage;
 import hudson.model.queue.QueueTaskDispatcher;
 import hudson.slaves.DumbSlave;
@@ -21,6 +22,7 @@ import io.jenkins.plugins.preemptible.engine.host.HostTool;
 import io.jenkins.plugins.preemptible.engine.move.MoveObstacle;
 import io.jenkins.plugins.preemptible.engine.policy.Action;
 import io.jenkins.plugins.preemptible.engine.policy.Reason;
+import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.lifecycle.stage.Pretended;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
 import io.jenkins.plugins.preemptible.queue.LastDecision;
@@ -144,7 +146,6 @@ class MoveObstaclesTest extends MovedStages {
     void whatIsWishedAndCannotBeIsTold() throws Exception {
         WorkflowRun stage = begin(counter());
         hosts.connect("B");
-        assertThat(asked("B"), containsString("runs. Suspend it first"));
         suspend(stage, 1);
         new CLICommandInvoker(j, "preemptible-drain").invokeWithArgs("B");
         await("refused").atMost(LONG).until(() -> asked("B").contains("The agent is being drained"));
@@ -211,6 +212,21 @@ class MoveObstaclesTest extends MovedStages {
         assertThat(asked("B"), containsString("cannot be resumed on B. " + begin));
         assertThat(Rig.log(stage), not(containsString("Move to B requested")));
         resumesOnItsOwn(stage);
+    }
+
+    /** Running or suspended, it is not promised what cannot be. */
+    @Test
+    void aWorkspaceOfItsOwnInsideOfTheStage() throws Exception {
+        WorkflowRun stage = begin("ws('elsewhere') {\n" + counter() + "\n}");
+        hosts.connect("B");
+        refuses("B", MoveObstacle.INSIDE_WS);
+        Rig.awaitAnotherLook();
+        assertEquals(StageState.RUNNING, record().state());
+        suspend(stage, 1);
+        refuses("B", MoveObstacle.INSIDE_WS);
+        assertThat(Rig.log(stage), not(containsString("Move to B requested")));
+        stage.doStop();
+        j.assertBuildStatus(Result.ABORTED, j.waitForCompletion(stage));
     }
 
     /** Its own agent has failed at it, again and again: it waits for people, or for an agent that fits. */

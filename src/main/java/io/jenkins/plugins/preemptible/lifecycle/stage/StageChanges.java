@@ -302,7 +302,7 @@ public final class StageChanges {
         };
     }
 
-    /** Of a suspended stage: a user wants it resumed on that agent; null takes that back. */
+    /** A user wants it resumed on that agent, and suspended before where it runs; null takes that back. See {@link MoveWish}. */
     public static Consumer<StageRecord> moveTo(@CheckForNull String agent) {
         return stage -> stage.moveTo = agent;
     }

@@ -209,7 +209,10 @@ public final class StageRecord implements Cloneable {
     /** Temporary folders of it by the agents that may hold something of it, see {@link LeftAgents}. Null in such records. */
     @CheckForNull
     Map<String, List<String>> left;
-    /** Of a suspended stage: the agent on which a user wants it resumed. Null otherwise, and in such records. */
+    /**
+     * The agent on which a user wants it resumed; where it runs, it is suspended for that. Null otherwise, and in the records
+     * of versions that knew no such thing.
+     */
     @CheckForNull
     String moveTo;
     /** Null where none are made, and in the records of versions that knew no such thing. */

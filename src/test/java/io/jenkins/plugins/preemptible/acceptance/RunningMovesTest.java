@@ -1,0 +1,237 @@
+package io.jenkins.plugins.preemptible.acceptance;
+
+import static org.awaitility.Awaitility.await;
+import static org.hamcrest.MatcherAssert.assertThat;
+import static org.hamcrest.Matchers.containsString;
+import static org.hamcrest.Matchers.not;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
+
+import hudson.cli.CLICommandInvoker;
+import hudson.model.FreeStyleProject;
+import hudson.model.Label;
+import hudson.slaves.OfflineCause;
+import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
+import io.jenkins.plugins.preemptible.engine.move.MoveObstacle;
+import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
+import java.util.List;
+import org.htmlunit.html.HtmlForm;
+import org.htmlunit.html.HtmlOption;
+import org.jenkinsci.plugins.workflow.job.WorkflowRun;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
+import org.jvnet.hudson.test.JenkinsRule;
+
+/** Stages that run, and that users want on another agent: nobody wants them suspended for any longer than that needs. */
+@Tag("acceptance")
+class RunningMovesTest extends MovedStages {
+
+    @RegisterExtension
+    static final Periods PERIODS = new Periods()
+            // In tests Pipeline's steps wait for an agent for fifteen seconds only.
+            .with("lifecycle.SuspendedSteps.periodMillis", 3000)
+            .with("lost.LostAgents.awayMillis", 3000);
+
+    @AfterEach
+    void asBefore() {
+        PreemptibleConfiguration.get().setEnabled(true);
+        PreemptibleConfiguration.get().setUndumpable("wait");
+    }
+
+    private String asked(String agent) {
+        CLICommandInvoker.Result said =
+                new CLICommandInvoker(j, "preemptible-move").invokeWithArgs("low", "1", "--to", agent);
+        return said.stdout() + said.stderr();
+    }
+
+    /** Asks until both agents are described. */
+    private void begins(WorkflowRun stage) throws Exception {
+        await("it is taken")
+                .atMost(LONG)
+                .until(() ->
+                        asked("B").contains("is being suspended, and resumes on B as soon as its image is sealed"));
+        Rig.awaitLog(stage, "Move to B requested by ");
+    }
+
+    private void resumesOnItsOwn(WorkflowRun stage) throws Exception {
+        Rig.awaitLog(stage, "Resumed on A");
+        StageRecord resumed = Rig.awaitState(StageState.RUNNING);
+        assertNull(resumed.moveTo());
+        Rig.awaitAnotherLook();
+        Rig.awaitAnotherLook();
+        assertEquals(1, record().suspensions(), "it is not suspended again");
+        endsOn("A", stage);
+        assertThat(Rig.log(stage), not(containsString("Moved from")));
+    }
+
+    /** Builds have all executors of B, so that whoever goes there waits. */
+    private void occupyB() throws Exception {
+        FreeStyleProject busy = rig.freestyle("busy", 1, Rig.untilEnough());
+        busy.setAssignedLabel(Label.get("B"));
+        busy.scheduleBuild2(0).waitForStart();
+    }
+
+    @Test
+    void oneCommandIsEnough() throws Exception {
+        WorkflowRun stage = begin(counter());
+        hosts.connect("B");
+        begins(stage);
+        awaitMoved(stage, "A", "B");
+        StageRecord moved = Rig.awaitState(StageState.RUNNING);
+        assertFalse(moved.byHand());
+        assertNull(moved.moveTo());
+        assertEquals(1, moved.suspensions());
+        endsOn("B", stage);
+        assertThat(Rig.log(stage), not(containsString("stays suspended until someone resumes it")));
+        awaitClean("A");
+    }
+
+    @Test
+    @Tag("slow")
+    void oneFormIsEnough() throws Exception {
+        WorkflowRun stage = begin(counter());
+        hosts.connect("B");
+        await("B is offered").atMost(LONG).untilAsserted(() -> assertEquals(List.of("B"), offered(moveForm(stage))));
+        j.submit(moveForm(stage));
+        awaitMoved(stage, "A", "B");
+        endsOn("B", stage);
+    }
+
+    private HtmlForm moveForm(WorkflowRun stage) throws Exception {
+        // Not closed: the form is submitted by it.
+        return j.createWebClient().getPage(stage).getForms().stream()
+                .filter(form -> form.getActionAttribute().endsWith("/preemptible/move"))
+                .findFirst()
+                .orElse(null);
+    }
+
+    private static List<String> offered(HtmlForm form) {
+        return form == null
+                ? List.of()
+                : form.getSelectByName("to").getOptions().stream()
+                        .filter(option -> !option.isDisabled())
+                        .map(HtmlOption::getValueAttribute)
+                        .toList();
+    }
+
+    /** A file of A's that the stage has open is not on B, which only the trial there shows. */
+    @Test
+    void refusedThereItResumesOnItsOwnAgent() throws Exception {
+        WorkflowRun stage = begin(
+                "sh 'echo content > ../../held'\n" + counter().replace("set +x\n", "set +x; exec 4< ../../held\n"));
+        hosts.connect("B");
+        begins(stage);
+        Rig.awaitLog(stage, "Move to B cancelled: The image was tried and cannot be restored");
+        assertThat(
+                Rig.log(stage),
+                containsString("The stage is resumed as any suspended stage is; that agent is not tried again"));
+        resumesOnItsOwn(stage);
+    }
+
+    @Test
+    void anAgentThatIsRemovedMeanwhile() throws Exception {
+        WorkflowRun stage = begin(counter());
+        hosts.connect("B");
+        occupyB();
+        begins(stage);
+        Rig.awaitSealed(stage, 1);
+        assertThat(asked("B"), containsString("is resumed on B as soon as an executor is idle there"));
+        assertFalse(record().byHand());
+        j.jenkins.removeNode(j.jenkins.getNode("B"));
+        Rig.awaitLog(
+                stage,
+                "Move to B cancelled: that agent was removed from Jenkins. The stage is resumed as any suspended stage is.");
+        resumesOnItsOwn(stage);
+    }
+
+    @Test
+    void anAgentThatStaysAway() throws Exception {
+        WorkflowRun stage = begin(counter());
+        hosts.connect("B");
+        occupyB();
+        begins(stage);
+        Rig.awaitSealed(stage, 1);
+        j.jenkins
+                .getNode("B")
+                .toComputer()
+                .disconnect(new OfflineCause.ByCLI("gone"))
+                .get();
+        Rig.awaitLog(stage, "Move to B cancelled: An agent is offline");
+        resumesOnItsOwn(stage);
+    }
+
+    /** Whoever wants it suspended as well gets that. */
+    @Test
+    @Tag("slow")
+    void oneThatIsToStaySuspendedStaysSo() throws Exception {
+        WorkflowRun stage = begin(counter());
+        hosts.connect("B");
+        occupyB();
+        begins(stage);
+        suspend(stage, 1);
+        j.jenkins.removeNode(j.jenkins.getNode("B"));
+        Rig.awaitLog(
+                stage,
+                "Move to B cancelled: that agent was removed from Jenkins. The stage stays suspended until someone resumes it.");
+        Rig.awaitAnotherLook();
+        assertEquals(StageState.SUSPENDED, record().state());
+        new CLICommandInvoker(j, "preemptible-resume").invokeWithArgs("low", "1");
+        resumesOnItsOwn(stage);
+    }
+
+    @Test
+    void itIsTakenBack() throws Exception {
+        WorkflowRun stage = begin(counter());
+        hosts.connect("B");
+        occupyB();
+        begins(stage);
+        Rig.awaitSealed(stage, 1);
+        CLICommandInvoker.Result back = new CLICommandInvoker(j, "preemptible-resume").invokeWithArgs("low", "1");
+        assertEquals(0, back.returnCode(), back.stderr());
+        resumesOnItsOwn(stage);
+    }
+
+    /** Such a stage is refused beforehand, and nothing of it is begun. */
+    @Test
+    void oneThatIsNeverSealed() throws Exception {
+        WorkflowRun stage = begin("sh '''set +x\n" + FrozenOnlyTest.traced() + "\n'''");
+        hosts.connect("B");
+        Rig.awaitLog(stage, "This stage cannot be suspended. ");
+        FrozenOnlyTest.freezeOnly(600);
+        await("it is refused").atMost(LONG).until(() -> asked("B").contains("cannot be dumped, so no image of it"));
+        PreemptibleConfiguration.get().setUndumpable("wait");
+        assertThat(asked("B"), containsString("runs and cannot be suspended."));
+        PreemptibleConfiguration.get().setEnabled(false);
+        assertThat(asked("B"), containsString("preemption is switched off"));
+        PreemptibleConfiguration.get().setEnabled(true);
+        PreemptibleConfiguration.get().setMoveStages(false);
+        assertThat(asked("B"), containsString(MoveObstacle.SWITCHED_OFF.sentence()));
+        Rig.awaitAnotherLook();
+        assertEquals(StageState.RUNNING, record().state());
+        assertThat(Rig.log(stage), not(containsString("Move to B requested")));
+        endsOn("A", stage);
+    }
+
+    /** It cannot be suspended yet, so the wish waits; it is gone with the agent. */
+    @Test
+    void aStepThatIsNoProcessIsAwaited() throws Exception {
+        WorkflowRun stage = begin("parallel(one: {\n" + counter() + "\n}, other: { sleep 3600 })");
+        hosts.connect("B");
+        begins(stage);
+        Rig.awaitLog(stage, "Not suspended yet.");
+        try (JenkinsRule.WebClient web = j.createWebClient()) {
+            assertThat(
+                    web.getPage(stage).asNormalizedText(),
+                    containsString("will be suspended as soon as possible, and resumes on B then."));
+        }
+        j.jenkins.removeNode(j.jenkins.getNode("B"));
+        Rig.awaitLog(stage, "Move to B cancelled: that agent was removed from Jenkins. The stage keeps running.");
+        assertNull(record().moveTo());
+        stage.doStop();
+        j.waitForCompletion(stage);
+    }
+}
