@@ -129,11 +129,10 @@ class FrozenOnlyStageTest {
                 .orElse(null);
         assumeTrue(device != null, "there is no device that CRIU refuses");
         try (StageBench bench = StageBench.open()) {
-            StageId id =
-                    bench.script("exec 3<> " + device + "; " + COUNTS + "; exit 7").id();
+            StageId id = bench.script("exec 3<> " + device + "; " + COUNTS + "; exit 7")
+                    .id();
             grows(bench, id);
-            String refused =
-                    refused(bench, id, NOT_ALLOWED).reason().name();
+            String refused = refused(bench, id, NOT_ALLOWED).reason().name();
             assertTrue(refused.endsWith("DEVICE"), refused);
             Frozen frozen = standsStill(bench, id);
             assertTrue(frozen.ties().get(0).contains(device.toString()), frozen::toString);
