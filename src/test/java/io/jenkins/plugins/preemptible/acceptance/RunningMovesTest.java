@@ -68,7 +68,7 @@ class RunningMovesTest extends MovedStages {
         assertThat(Rig.log(stage), not(containsString("Moved from")));
     }
 
-    /** Builds have all executors of B, so that whoever goes there waits. */
+    /** Builds have all executors of B, so that what goes there waits. */
     private void occupyB() throws Exception {
         FreeStyleProject busy = rig.freestyle("busy", 1, Rig.untilEnough());
         busy.setAssignedLabel(Label.get("B"));
@@ -164,7 +164,7 @@ class RunningMovesTest extends MovedStages {
         resumesOnItsOwn(stage);
     }
 
-    /** Whoever wants it suspended as well gets that. */
+    /** A user has suspended it as well, and it stays so when the move is refused. */
     @Test
     @Tag("slow")
     void oneThatIsToStaySuspendedStaysSo() throws Exception {

@@ -179,7 +179,7 @@ final class PolicyView {
                 if (progress.isRunningStage() && !spared) {
                     next = Math.min(next, after(now, progress));
                 }
-                // Whoever has waited for that end moves when it has passed.
+                // A stage that has waited for that end moves when it has passed.
                 if (progress.state == JobProgress.State.RUNNING && isHomeOfMovable(host)) {
                     next = Math.min(next, later(now, knownEnd(progress)));
                 }
