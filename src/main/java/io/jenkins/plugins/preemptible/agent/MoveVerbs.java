@@ -236,12 +236,10 @@ final class MoveVerbs {
     static final class Leave extends InEngine<Void> {
         private static final long serialVersionUID = 1L;
         private final List<String> temporary;
-        private final List<String> unpacked;
 
-        Leave(String id, List<String> temporary, List<String> unpacked) {
+        Leave(String id, List<String> temporary) {
             super(id);
             this.temporary = temporary;
-            this.unpacked = unpacked;
         }
 
         @Override
@@ -254,7 +252,6 @@ final class MoveVerbs {
                     PrivateFolder.remove(folder);
                 }
             }
-            Luggage.putBack(stage, paths(unpacked));
             return null;
         }
     }

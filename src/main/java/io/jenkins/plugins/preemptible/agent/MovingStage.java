@@ -260,20 +260,8 @@ public final class MovingStage {
         return Limited.actLong(home, Misfit.class, new MoveVerbs.Unpack(id.value(), List.copyOf(folders), key));
     }
 
-    /** On an agent that must not have it: removes the stage, and touches none of its folders. */
-    public void leave() throws IOException, InterruptedException {
-        leave(List.of(), List.of());
-    }
-
-    /**
-     * On the agent that it has left: removes the stage.
-     *
-     * @param temporary folders that go with the secrets in them
-     * @param unpacked the folders that {@link #unpack} was told, which the caller has leased: where that was cut off, what was
-     *     there before comes back
-     */
-    public void leave(List<String> temporary, List<String> unpacked) throws IOException, InterruptedException {
-        Limited.actLong(
-                home, Void.class, new MoveVerbs.Leave(id.value(), List.copyOf(temporary), List.copyOf(unpacked)));
+    /** On the agent that it has left: removes the stage, and these folders with the secrets in them. */
+    public void leave(List<String> temporary) throws IOException, InterruptedException {
+        Limited.actLong(home, Void.class, new MoveVerbs.Leave(id.value(), List.copyOf(temporary)));
     }
 }

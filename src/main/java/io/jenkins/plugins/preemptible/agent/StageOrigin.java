@@ -19,10 +19,9 @@ import java.util.Optional;
  * @param controller the controller's instance id; never null
  * @param runId {@link hudson.model.Run#getExternalizableId} at the stage's begin; never null
  * @param beganMillis when that was by the controller's clock, in milliseconds since 1970, 0 to 2^50
- * @param workspace its absolute path; empty in the notes of versions that knew no such thing
  */
 @JsonIgnoreProperties(ignoreUnknown = true)
-public record StageOrigin(String controller, String runId, long beganMillis, String workspace) implements Serializable {
+public record StageOrigin(String controller, String runId, long beganMillis) implements Serializable {
 
     /** Sums of such times do not overflow. */
     private static final long LATEST = 1L << 50;
@@ -30,8 +29,6 @@ public record StageOrigin(String controller, String runId, long beganMillis, Str
     public StageOrigin {
         controller = PlainText.of(Objects.requireNonNullElse(controller, ""));
         runId = PlainText.of(Objects.requireNonNullElse(runId, ""));
-        String path = Objects.requireNonNullElse(workspace, "");
-        workspace = path.startsWith("/") && path.indexOf('\0') < 0 ? path : "";
         beganMillis = Math.max(0, Math.min(beganMillis, LATEST));
     }
 

@@ -209,8 +209,6 @@ public final class Ending {
             boolean done = true;
             if (own) {
                 remove(stage, node);
-                // One that runs has all of its workspace.
-                done = !stage.suspended() || LeftStages.putBack(stage, node);
             } else {
                 done = LeftStages.clean(stage, node);
             }

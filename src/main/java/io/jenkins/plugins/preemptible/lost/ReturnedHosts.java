@@ -85,7 +85,7 @@ public final class ReturnedHosts extends ComputerListener {
         return !stage.leftHosts().isEmpty();
     }
 
-    /** @return false when the stage is on its way there by now, or there again, or a build has its workspace */
+    /** @return false when the stage is on its way there by now, or there again */
     private static boolean cleanOne(String id, String token, Node node) throws IOException, InterruptedException {
         LiveStage live = LiveStage.find(id);
         if (live != null) {
@@ -99,10 +99,7 @@ public final class ReturnedHosts extends ComputerListener {
                     || node.getNodeName().equals(now.restoringOn())) {
                 return false;
             }
-            if (!LeftStages.clean(now, node, StageLuggage.temporary(now))) {
-                // The next connection finds its workspace free.
-                return false;
-            }
+            LeftStages.clean(now, node, StageLuggage.temporary(now));
             StageRegistry.get().update(id, LuggageChanges.cleanedOn(token));
             return true;
         } finally {

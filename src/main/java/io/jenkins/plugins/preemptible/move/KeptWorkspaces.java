@@ -24,7 +24,7 @@ import java.util.concurrent.locks.ReentrantLock;
  * <ol>
  *   <li>Of another agent that was asked to restore the stage and has not answered. After a restart of the controller, and on an
  *       agent that was added again, it is leased before the agent takes builds.
- *   <li>Of an agent that is to be cleaned of the stage, which may be half unpacked there; likewise.
+ *   <li>Of an agent that is to be cleaned of the stage.
  *   <li>The next move of the stage to that agent takes the lease over. It goes by the path: a connection that was made anew
  *       has other {@link FilePath} objects.
  * </ol>
@@ -75,8 +75,7 @@ final class KeptWorkspaces {
         KEPT.put(key(stage, computer), new Kept(stage.id(), computer, lease));
     }
 
-    /** What nobody is going to take over. */
-    static void releaseUnneeded() {
+    private static void releaseUnneeded() {
         KEPT.forEach((key, kept) -> {
             StageRecord stage = StageRegistry.get().find(kept.stageId);
             String agent = kept.computer.getName();
@@ -110,8 +109,7 @@ final class KeptWorkspaces {
                 Kept kept = KEPT.get(key(stage, computer));
                 boolean asked = computer.getName().equals(stage.restoringOn())
                         && !computer.getName().equals(stage.node());
-                boolean left = LeftAgents.of(stage).containsKey(computer.getName());
-                if ((asked || left) && (kept == null || kept.computer != computer)) {
+                if (asked && (kept == null || kept.computer != computer)) {
                     WorkspaceList.Lease lease = ExactLease.take(computer, new FilePath(channel, stage.workspace()));
                     if (lease != null) {
                         keep(stage, computer, lease);

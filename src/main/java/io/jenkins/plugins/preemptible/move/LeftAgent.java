@@ -26,7 +26,7 @@ import java.util.logging.Logger;
 
 /**
  * Cleans the agents that a stage has left, or that it did not come to: its image, and the temporary folders, which may hold
- * secrets of its steps. Where its workspace is half unpacked, since the agent's process was killed, the old one comes back.
+ * secrets of its steps.
  *
  * <ol>
  *   <li>Not at once: a step that was just looking for its log there must still find it. Until then the workspace of that
@@ -94,7 +94,6 @@ final class LeftAgent {
                             stageId,
                             LeftAgents.cleaned(agent)
                                     .andThen(LuggageChanges.cleanedOn(host == null ? "" : host.token())));
-            KeptWorkspaces.releaseUnneeded();
             return true;
         } catch (IOException | RuntimeException x) {
             LOGGER.log(Level.FINE, x, () -> "cannot clean " + agent + " of stage " + stageId + " yet");

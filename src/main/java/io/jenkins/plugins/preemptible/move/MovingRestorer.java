@@ -144,7 +144,7 @@ public final class MovingRestorer implements Restorer {
                 AgentStage.Refusal why = answer.refusal();
                 StageLog.refusal(live.context(), to.getDisplayName() + " refused it.", why.criuLines());
                 // First: an earlier restore, whose answer was lost, may still be under way there.
-                MovingStage.on(to, stage.id()).leave();
+                MovingStage.on(to, stage.id()).leave(List.of());
                 StageRegistry.get().update(stage.id(), StageChanges.restoringOn(null));
                 another = RolledBack.refused(live, stage);
                 if (isOwn(stage, to)) {
@@ -203,7 +203,7 @@ public final class MovingRestorer implements Restorer {
         List<String> left = stage.leftHosts();
         String token = left.isEmpty() ? "" : AgentTraits.asked(to).token();
         if (left.contains(token)) {
-            MovingStage.on(to, stage.id()).leave();
+            MovingStage.on(to, stage.id()).leave(List.of());
             // What is restored there from now on is the stage.
             StageRegistry.get().update(stage.id(), LuggageChanges.cleanedOn(token));
         }

@@ -134,7 +134,7 @@ class HostileAgentTest extends OneAgent {
         AgentStage stage = AgentStage.on(evil, "fuzz-0123abcd");
         FilePath workspace = evil.getRootPath();
         List<Verb> verbs = List.of(
-                () -> stage.open(workspace, "fuzz", false, new StageOrigin("fuzz", "fuzz#1", 0, ""), null, List.of()),
+                () -> stage.open(workspace, "fuzz", false, new StageOrigin("fuzz", "fuzz#1", 0), null, List.of()),
                 () -> AgentStage.rehearse(evil),
                 () -> PresentStages.on(evil),
                 stage::look,

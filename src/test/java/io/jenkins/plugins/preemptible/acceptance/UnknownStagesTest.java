@@ -57,13 +57,12 @@ class UnknownStagesTest extends Restarts {
                 Rig.awaitLog(run, "count-3\n");
                 ids.put(job, stageOf(run).id());
             }
-            foreign("foreign", new StageOrigin("another controller", "deleted#1", System.currentTimeMillis(), ""));
+            foreign("foreign", new StageOrigin("another controller", "deleted#1", System.currentTimeMillis()));
             foreign("unnoted", null);
             foreign("future", originOf("deleted#7"));
             foreign("unloaded", originOf("nojob#1"));
             brought("brought", originOf("deleted#1"));
-            halfUnpacked("brought");
-            brought("others", new StageOrigin("another controller", "deleted#1", System.currentTimeMillis(), ""));
+            brought("others", new StageOrigin("another controller", "deleted#1", System.currentTimeMillis()));
             agents.stop("worker");
             await().atMost(Rig.PATIENCE)
                     .until(() -> j.jenkins.getComputer("worker").isOffline());
@@ -100,10 +99,6 @@ class UnknownStagesTest extends Restarts {
             }
             assertThat(log, containsString("Removed what was brought here of the stage " + ids.get("brought")));
             assertTrue(Files.notExists(exchange("brought")));
-            await("what was there before is back")
-                    .atMost(Rig.PATIENCE)
-                    .until(() -> Files.exists(workspace().resolve("old")));
-            assertTrue(Files.notExists(workspace().resolve("half made")));
             assertTrue(Files.exists(exchange("others").resolve("image.preempt")));
             WorkflowRun wanted = build(j, "wanted");
             Rig.awaitCounting(wanted);
@@ -166,24 +161,8 @@ class UnknownStagesTest extends Restarts {
         return home.resolve("exchange").resolve(ids.get(name));
     }
 
-    private StageOrigin originOf(String runId) {
-        return new StageOrigin(
-                jenkins.model.Jenkins.get().getLegacyInstanceId(),
-                runId,
-                System.currentTimeMillis(),
-                workspace().toString());
-    }
-
-    private Path workspace() {
-        return home.resolveSibling("workspace").resolve("half");
-    }
-
-    /** As an agent leaves it whose process is killed while it unpacks. */
-    private void halfUnpacked(String name) throws Exception {
-        Files.createDirectories(workspace().resolve("half made"));
-        Files.createDirectories(workspace()
-                .resolveSibling(".preemptible-aside-" + ids.get(name) + "-half")
-                .resolve("old"));
+    private static StageOrigin originOf(String runId) {
+        return new StageOrigin(jenkins.model.Jenkins.get().getLegacyInstanceId(), runId, System.currentTimeMillis());
     }
 
     private File record(String job) {

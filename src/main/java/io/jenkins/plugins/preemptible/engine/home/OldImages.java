@@ -6,7 +6,6 @@ import java.io.IOException;
 import java.nio.file.DirectoryIteratorException;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
-import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.ThreadPoolExecutor;
@@ -61,7 +60,7 @@ public final class OldImages {
      * @param family beginning of the names that such folders had
      */
     public static void discard(Path folder, String family) {
-        if (!Files.exists(folder, LinkOption.NOFOLLOW_LINKS)) {
+        if (!Files.exists(folder)) {
             return;
         }
         try {
@@ -83,11 +82,6 @@ public final class OldImages {
         } catch (IOException e) {
             // Left for the next call: it does no harm.
         }
-    }
-
-    /** Has deleted what earlier JVMs did not come to delete; the family as above. */
-    public static void deleteLeft(Path parent, String family) {
-        DELETING.execute(() -> deleteAll(parent, family));
     }
 
     // Those of an earlier JVM too.

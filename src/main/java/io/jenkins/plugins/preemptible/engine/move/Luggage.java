@@ -18,8 +18,6 @@ import java.nio.file.attribute.BasicFileAttributes;
 import java.time.Instant;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
-import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Predicate;
 import java.util.function.UnaryOperator;
 import java.util.stream.Collectors;
@@ -34,7 +32,6 @@ import java.util.stream.Collectors;
  *       or what lies on another file system below, refuses the move.
  *   <li>{@link #unpack} makes each folder anew, never outside of it, since no link on the way is followed. What was
  *       there before is set aside and comes back when it fails.
- *   <li>{@link #putBack} does that for an unpacking whose process was killed.
  * </ol>
  *
  * At most 200,000 files. Blocking, and streaming: memory stays as
@@ -42,13 +39,8 @@ import java.util.stream.Collectors;
  */
 public final class Luggage {
 
-    private static final String BEING_UNPACKED = "the stage's folders are being unpacked here";
-
     private static final int S_IFMT = 0170000;
     private static final int S_IFSOCK = 0140000;
-
-    /** Stages whose folders this process unpacks at this moment. */
-    private static final Set<StageId> UNPACKING = ConcurrentHashMap.newKeySet();
 
     private Luggage() {}
 
@@ -222,9 +214,6 @@ public final class Luggage {
      */
     public static void unpack(StageId id, List<Path> folders, Path archive, ImageKey key, Path scratch)
             throws IOException {
-        if (!UNPACKING.add(id)) {
-            throw new IOException(BEING_UNPACKED);
-        }
         try {
             ImageArchive.Unpacked unpacked =
                     ImageArchive.read(ReadRequest.of(archive, key).expecting(id.value(), 0, null), scratch);
@@ -235,26 +224,7 @@ public final class Luggage {
         } catch (ImageException e) {
             throw refusal(e);
         } finally {
-            UNPACKING.remove(id);
             StageFolder.delete(scratch);
-        }
-    }
-
-    /**
-     * Has the folders be as they were before an {@link #unpack} whose process was killed: what it has half made goes. Without
-     * effect when none was. The stage must neither run here nor be restored here.
-     *
-     * @param folders as {@link #unpack} was told
-     * @throws IOException when this process unpacks them at this moment, or a disk fails; to be tried again then
-     */
-    public static void putBack(StageId id, List<Path> folders) throws IOException {
-        if (!UNPACKING.add(id)) {
-            throw new IOException(BEING_UNPACKED);
-        }
-        try {
-            SetAside.putBack(id, folders);
-        } finally {
-            UNPACKING.remove(id);
         }
     }
 

@@ -11,7 +11,9 @@ import java.nio.file.StandardCopyOption;
 import java.nio.file.attribute.FileAttribute;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 
 /**
  * What was in the place of folders that are made anew.
@@ -19,10 +21,9 @@ import java.util.List;
  * <ol>
  *   <li>Each folder is renamed, beside itself, to a name that only this stage uses, and an empty one takes its place: a step of
  *       the stage that looks for its workspace at that moment would end at once without one.
- *   <li>Where there was no folder, an empty file of another such name says so.
  *   <li>{@link #drop} says that the new ones stay; otherwise {@link #close} removes them and the old ones come back.
- *   <li>What an attempt before left there, since its process was killed, tells of the old one still: what is in its place
- *       is half made and goes, with the next attempt or with {@link #putBack}.
+ *   <li>One that an attempt before left there, since its process was killed, is the old one still: what is in its place
+ *       is half made and goes.
  * </ol>
  *
  * For one thread.
@@ -32,46 +33,28 @@ final class SetAside implements AutoCloseable {
     private static final FileAttribute<?> OWNER_ONLY =
             PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------"));
     private static final String PREFIX = ".preemptible-aside-";
-    private static final String NOTHING = ".preemptible-nothing-";
 
-    private final StageId id;
-    private final List<Path> folders = new ArrayList<>();
+    private final Map<Path, Path> asides = new LinkedHashMap<>();
     private boolean dropped;
 
-    private SetAside(StageId id) {
-        this.id = id;
-    }
-
-    private static Path aside(StageId id, Path folder) {
-        return folder.resolveSibling(PREFIX + id + "-" + folder.getFileName());
-    }
-
-    private static Path nothing(StageId id, Path folder) {
-        return folder.resolveSibling(NOTHING + id + "-" + folder.getFileName());
-    }
-
-    private static boolean exists(Path path) {
-        return Files.exists(path, LinkOption.NOFOLLOW_LINKS);
-    }
+    private SetAside() {}
 
     /** @throws IOException when one cannot be renamed; all are as they were then */
     static SetAside of(StageId id, List<Path> folders) throws IOException {
-        SetAside all = new SetAside(id);
+        SetAside all = new SetAside();
         try {
             for (Path folder : folders) {
-                all.folders.add(folder);
-                if (exists(aside(id, folder)) || exists(nothing(id, folder))) {
+                Path aside = folder.resolveSibling(PREFIX + id + "-" + folder.getFileName());
+                if (Files.exists(aside, LinkOption.NOFOLLOW_LINKS)) {
                     StageFolder.delete(folder);
-                } else if (exists(folder)) {
+                } else if (Files.exists(folder, LinkOption.NOFOLLOW_LINKS)) {
                     boolean isFolder = Files.isDirectory(folder, LinkOption.NOFOLLOW_LINKS);
-                    Files.move(folder, aside(id, folder), StandardCopyOption.ATOMIC_MOVE);
+                    Files.move(folder, aside, StandardCopyOption.ATOMIC_MOVE);
                     if (isFolder) {
                         Files.createDirectory(folder, OWNER_ONLY);
                     }
-                } else {
-                    Files.createDirectories(folder.getParent());
-                    Files.createFile(nothing(id, folder));
                 }
+                all.asides.put(folder, aside);
             }
             return all;
         } catch (IOException | RuntimeException e) {
@@ -81,34 +64,9 @@ final class SetAside implements AutoCloseable {
     }
 
     /** Has what was set aside deleted in the background: the stage must not wait for that. */
-    void drop() throws IOException {
+    void drop() {
         dropped = true;
-        for (Path folder : folders) {
-            OldImages.discard(aside(id, folder), PREFIX);
-            Files.deleteIfExists(nothing(id, folder));
-        }
-    }
-
-    /**
-     * Has everything be as it was before an attempt whose process was killed. Without effect on folders of which no attempt
-     * was cut off: those stay, whatever is in them.
-     */
-    static void putBack(StageId id, List<Path> folders) throws IOException {
-        for (Path folder : folders) {
-            putBack(id, folder);
-        }
-        // What was dropped, and not deleted by then.
-        folders.stream().map(Path::getParent).distinct().forEach(parent -> OldImages.deleteLeft(parent, PREFIX));
-    }
-
-    private static void putBack(StageId id, Path folder) throws IOException {
-        if (exists(aside(id, folder))) {
-            StageFolder.delete(folder);
-            Files.move(aside(id, folder), folder, StandardCopyOption.ATOMIC_MOVE);
-        } else if (exists(nothing(id, folder))) {
-            StageFolder.delete(folder);
-            Files.delete(nothing(id, folder));
-        }
+        asides.values().forEach(aside -> OldImages.discard(aside, PREFIX));
     }
 
     @Override
@@ -116,8 +74,11 @@ final class SetAside implements AutoCloseable {
         if (dropped) {
             return;
         }
-        for (Path folder : folders) {
-            putBack(id, folder);
+        for (Path folder : new ArrayList<>(asides.keySet())) {
+            StageFolder.delete(folder);
+            if (Files.exists(asides.get(folder), LinkOption.NOFOLLOW_LINKS)) {
+                Files.move(asides.get(folder), folder, StandardCopyOption.ATOMIC_MOVE);
+            }
         }
     }
 }

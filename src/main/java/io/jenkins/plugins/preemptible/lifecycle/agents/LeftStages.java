@@ -5,23 +5,19 @@ import hudson.model.Computer;
 import hudson.model.Node;
 import hudson.slaves.WorkspaceList;
 import io.jenkins.plugins.preemptible.agent.MovingStage;
-import io.jenkins.plugins.preemptible.lifecycle.luggage.StageLuggage;
 import io.jenkins.plugins.preemptible.lifecycle.stage.ExactLease;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LeftAgents;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
 import java.io.IOException;
 import java.util.List;
 
-/**
- * Removes from an agent what a stage has left there: processes, image, and the temporary folders with their secrets. Where the
- * agent's process was killed while it unpacked the stage's workspace, what was there before comes back.
- */
+/** Removes from an agent what a stage has left there: processes, image, and the temporary folders with their secrets. */
 public final class LeftStages {
 
     private LeftStages() {}
 
     /**
-     * Cleans one agent. The workspace itself stays, as that of any build that has ended, unless it is half unpacked.
+     * Cleans one agent. The workspace itself stays, as that of any build that has ended.
      *
      * @return false when another build has the workspace, and with it the temporary folders, which are left alone then
      * @throws IOException when the agent is offline or fails
@@ -33,26 +29,14 @@ public final class LeftStages {
     /** The same for one of another name than the agent that the stage has left. */
     public static boolean clean(StageRecord stage, Node agent, List<String> temporary)
             throws IOException, InterruptedException {
-        return clean(stage.id(), agent, temporary, stage.workspace());
-    }
-
-    /** The same for one that has ended, and of which its own agent may hold the workspace half unpacked. */
-    public static boolean putBack(StageRecord stage, Node agent) throws IOException, InterruptedException {
-        return !LeftAgents.mayHold(stage, agent.getNodeName())
-                || clean(stage.id(), agent, List.of(), stage.workspace());
-    }
-
-    /** The same for one of which nothing but that is known. */
-    static boolean clean(String stageId, Node agent, List<String> temporary, String workspace)
-            throws IOException, InterruptedException {
         Computer computer = agent.toComputer();
-        FilePath path = agent.createPath(workspace);
-        if (computer == null || path == null) {
+        FilePath workspace = agent.createPath(stage.workspace());
+        if (computer == null || workspace == null) {
             throw new IOException("the agent " + agent.getDisplayName() + " is offline");
         }
-        WorkspaceList.Lease lease = computer.getWorkspaceList().allocate(path);
+        WorkspaceList.Lease lease = computer.getWorkspaceList().allocate(workspace);
         try {
-            return clean(stageId, agent, temporary, workspace, ExactLease.isOf(path, lease));
+            return clean(stage, agent, temporary, ExactLease.isOf(workspace, lease));
         } finally {
             lease.release();
         }
@@ -61,21 +45,16 @@ public final class LeftStages {
     /** The same, where it is known whether the workspace is leased for this stage. */
     public static boolean clean(StageRecord stage, Node agent, boolean leased)
             throws IOException, InterruptedException {
-        return clean(stage.id(), agent, temporary(stage, agent), stage.workspace(), leased);
+        return clean(stage, agent, temporary(stage, agent), leased);
     }
 
     private static List<String> temporary(StageRecord stage, Node agent) {
         return LeftAgents.of(stage).getOrDefault(agent.getNodeName(), List.of());
     }
 
-    private static boolean clean(String stageId, Node agent, List<String> temporary, String workspace, boolean leased)
+    private static boolean clean(StageRecord stage, Node agent, List<String> temporary, boolean leased)
             throws IOException, InterruptedException {
-        MovingStage there = MovingStage.on(agent, stageId);
-        if (leased) {
-            there.leave(temporary, StageLuggage.folders(workspace));
-        } else {
-            there.leave();
-        }
-        return leased;
+        MovingStage.on(agent, stage.id()).leave(leased ? temporary : List.of());
+        return leased || temporary.isEmpty();
     }
 }

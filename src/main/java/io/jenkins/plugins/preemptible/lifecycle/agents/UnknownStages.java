@@ -19,7 +19,6 @@ import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageThreads;
 import java.io.File;
 import java.io.IOException;
-import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.logging.Level;
 import java.util.logging.Logger;
@@ -44,16 +43,13 @@ public final class UnknownStages extends ComputerListener {
 
     private static final Logger LOGGER = Logger.getLogger(UnknownStages.class.getName());
     private static final long LOOK_MILLIS = TimeUnit.SECONDS.toMillis(5);
-    /** For one whose workspace another build has. */
-    private static final long RETRY_MILLIS = TimeUnit.SECONDS.toMillis(10);
 
     /** By the clocks of two JVMs of one controller. */
     private static final long CLOCK_MILLIS = TimeUnit.MINUTES.toMillis(1);
 
     /** What the agent notes of a stage that is about to begin there. */
     public static StageOrigin originOf(StageRecord stage) {
-        return new StageOrigin(
-                Jenkins.get().getLegacyInstanceId(), stage.runId(), stage.startedMillis(), stage.workspace());
+        return new StageOrigin(Jenkins.get().getLegacyInstanceId(), stage.runId(), stage.startedMillis());
     }
 
     @Override
@@ -108,9 +104,7 @@ public final class UnknownStages extends ComputerListener {
             return;
         }
         if (verdict.ended) {
-            StageOrigin origin = present.origin();
-            String noted = origin == null ? "" : origin.workspace();
-            end(node, present.id(), leftover == null ? noted : leftover.workspace());
+            AgentStage.on(node, present.id()).remove();
             registry.cleaned(present.id());
         }
         String words = verdict.ended
@@ -122,21 +116,6 @@ public final class UnknownStages extends ComputerListener {
                         + present.id();
         LOGGER.log(Level.INFO, "{0}: {1}", new Object[] {node.getDisplayName(), words});
         listener.getLogger().println(StageLog.marked(words + "."));
-    }
-
-    /** @param workspace in which it may be half unpacked, and which a build may have; empty when it is not known */
-    private static void end(Node node, String id, String workspace) throws IOException, InterruptedException {
-        if (workspace.isEmpty()) {
-            AgentStage.on(node, id).remove();
-        } else if (!LeftStages.clean(id, node, List.of(), workspace)) {
-            String agent = node.getNodeName();
-            VirtualChannel connection = node.getChannel();
-            StageThreads.askFor(agent, "cleaning " + agent + " of the unknown stage " + id, RETRY_MILLIS, () -> {
-                if (connection != null && node.getChannel() == connection) {
-                    end(node, id, workspace);
-                }
-            });
-        }
     }
 
     /**

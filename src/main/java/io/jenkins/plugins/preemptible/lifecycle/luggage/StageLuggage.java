@@ -62,23 +62,14 @@ public final class StageLuggage {
 
     /** The workspace, and the temporary folder beside it, in which Pipeline keeps what its steps need. */
     public static List<String> folders(StageRecord stage) {
-        return folders(stage.workspace());
-    }
-
-    /** The same of the stage with that workspace. */
-    public static List<String> folders(String workspace) {
-        List<String> folders = new ArrayList<>(List.of(workspace));
-        folders.addAll(temporary(workspace));
+        List<String> folders = new ArrayList<>(List.of(stage.workspace()));
+        folders.addAll(temporary(stage));
         return folders;
     }
 
     /** The last of these. */
     public static List<String> temporary(StageRecord stage) {
-        return temporary(stage.workspace());
-    }
-
-    private static List<String> temporary(String workspace) {
-        FilePath beside = WorkspaceList.tempDir(new FilePath((VirtualChannel) null, workspace));
+        FilePath beside = WorkspaceList.tempDir(new FilePath((VirtualChannel) null, stage.workspace()));
         return beside == null ? List.of() : List.of(beside.getRemote());
     }
 

@@ -31,11 +31,6 @@ public final class LeftAgents {
         return left;
     }
 
-    /** Whether something of it was ever to come to that agent, which may be its own one now. */
-    public static boolean mayHold(StageRecord stage, String agent) {
-        return stage.left != null && stage.left.containsKey(agent);
-    }
-
     /** Something of it is on that agent, or is about to be. */
     public static Consumer<StageRecord> holds(String agent, List<String> temporary) {
         return stage -> {

@@ -286,59 +286,6 @@ class LuggageTest {
         assertFalse(Files.exists(workspace.resolve("half made")));
     }
 
-    /** Its process was killed while it unpacked, and the stage goes elsewhere. */
-    @Test
-    void anAttemptThatWasCutOffIsTakenBack() throws Exception {
-        Files.writeString(workspace.resolve("old"), "mine");
-        SetAside.of(ID, folders());
-        Files.createDirectories(workspace.resolve("half made"));
-        Files.writeString(temporary.resolve("a secret"), "");
-        StageId other = StageId.create("other");
-        Luggage.putBack(other, folders());
-        assertTrue(Files.exists(workspace.resolve("half made")), "it is not of that stage");
-        Luggage.putBack(ID, folders());
-        assertWhole();
-        assertEquals("mine", Files.readString(workspace.resolve("old")));
-        assertFalse(Files.exists(workspace.resolve("half made")));
-        assertFalse(Files.exists(temporary.resolve("a secret")));
-        assertEquals(List.of("a job", "a job@tmp"), beside());
-        Luggage.putBack(ID, folders());
-        assertWhole();
-    }
-
-    /** Killed after the first rename: nothing is in its place yet. */
-    @Test
-    void anAttemptThatWasCutOffAtOnceIsTakenBack() throws Exception {
-        SetAside.of(ID, folders());
-        Files.delete(workspace);
-        Luggage.putBack(ID, folders());
-        assertWhole();
-    }
-
-    @Test
-    void aHalfMadeFolderGoesWhereNoneWas() throws Exception {
-        there();
-        SetAside.of(ID, folders());
-        Files.createDirectories(workspace.resolve("half made"));
-        Files.createDirectories(temporary.resolve("secrets"));
-        Luggage.putBack(ID, folders());
-        assertEquals(List.of(), beside());
-    }
-
-    /** What has arrived stays, as after a build; only the deletion of the old one was cut off. */
-    @Test
-    void anAttemptThatWasDroppedIsNotTakenBack() throws Exception {
-        pack();
-        there();
-        Files.createDirectories(workspace.resolve("old"));
-        unpack();
-        Files.createDirectories(workspace.resolveSibling(".preemptible-aside-" + ID + "-a job.old-1/deep"));
-        Luggage.putBack(ID, folders());
-        assertWhole();
-        assertFalse(Files.exists(workspace.resolve("old")));
-        await().untilAsserted(() -> assertEquals(List.of("a job", "a job@tmp"), beside()));
-    }
-
     @Test
     void aLinkOnTheWayIsNotFollowed() throws Exception {
         pack();
