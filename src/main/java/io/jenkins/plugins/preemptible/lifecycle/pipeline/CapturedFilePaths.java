@@ -81,7 +81,13 @@ final class CapturedFilePaths {
             } finally {
                 Files.deleteIfExists(written.toPath());
             }
-        } catch (IOException | ExecutionException | TimeoutException | RuntimeException x) {
+        } catch (IOException
+                | ExecutionException
+                | TimeoutException
+                | RuntimeException
+                | StackOverflowError
+                | LinkageError x) {
+            // In the Pipeline's thread an error would end the build.
             return new Misfit(MoveObstacle.CAPTURED_FILE_PATH, "its program cannot be searched: " + x);
         } catch (InterruptedException x) {
             Thread.currentThread().interrupt();
