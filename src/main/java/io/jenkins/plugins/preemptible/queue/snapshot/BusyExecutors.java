@@ -12,6 +12,7 @@ import io.jenkins.plugins.preemptible.step.StageTask;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
+import java.util.concurrent.TimeUnit;
 import java.util.logging.Level;
 import java.util.logging.Logger;
 
@@ -34,6 +35,8 @@ final class BusyExecutors {
 
     private static final Logger LOGGER = Logger.getLogger(BusyExecutors.class.getName());
 
+    private static final long MOST_MILLIS = TimeUnit.DAYS.toMillis(365);
+
     private BusyExecutors() {}
 
     static List<BusyExecutor> of(Set<String> agents) {
@@ -47,7 +50,7 @@ final class BusyExecutors {
             for (Executor executor : computer.getExecutors()) {
                 long remaining = remainingMillis(executor);
                 if (remaining > 0) {
-                    busy.add(new BusyExecutor(agent, System.currentTimeMillis() + remaining));
+                    busy.add(new BusyExecutor(agent, System.currentTimeMillis() + Math.min(remaining, MOST_MILLIS)));
                 }
             }
         }
@@ -56,11 +59,11 @@ final class BusyExecutors {
 
     /** @return 0 or less when that is unknown */
     private static long remainingMillis(Executor executor) {
-        WorkUnit unit = executor.getCurrentWorkUnit();
-        if (unit == null || isOfStage(unit)) {
-            return 0;
-        }
         try {
+            WorkUnit unit = executor.getCurrentWorkUnit();
+            if (unit == null || isOfStage(unit)) {
+                return 0;
+            }
             long expected = Durations.of(unit.work);
             return expected > 0 ? expected - executor.getElapsedTime() : executor.getEstimatedRemainingTimeMillis();
         } catch (RuntimeException | LinkageError x) {
