@@ -33,7 +33,7 @@ final class ResumeVerb {
     private ResumeVerb() {}
 
     static OfStage resume(StageRecord stage) {
-        if (stage.whyNotResumed() != null) {
+        if (stage.whyNotResumed() != null && stage.moveTo() == null) {
             return StageVerbs.refused(
                     stage, Messages.StageVerbs_Failed(stage.name(), ShownSentence.of(stage.whyNotResumed())));
         }
@@ -62,7 +62,8 @@ final class ResumeVerb {
         if (RemovedAgent.ends(now)) {
             return StageVerbs.done(now, waitsForRemoved(now));
         }
-        if (to != null && !stage.byHand() && now.state() == StageState.RUNNING) {
+        boolean goesNowhere = now.state() == StageState.RUNNING || now.undecided();
+        if (to != null && !stage.byHand() && goesNowhere) {
             return StageVerbs.done(now, Messages.StageVerbs_TakenBack(now.name(), AgentVerbs.within(to)));
         }
         boolean back = taken == TakenBack.DONE;

@@ -241,7 +241,8 @@ final class AnywhereRequests {
         return stage.state() == StageState.SUSPENDED
                 && stage.moveTo() == null
                 && !isHeld(stage)
-                && stage.retryAfterMillis() <= System.currentTimeMillis()
+                && (stage.retryAfterMillis() <= System.currentTimeMillis()
+                        || stage.retryAfterMillis() == Long.MAX_VALUE)
                 && !live.busy()
                 && !live.hold().requested(stage)
                 && live.hold().executor(stage) == null;

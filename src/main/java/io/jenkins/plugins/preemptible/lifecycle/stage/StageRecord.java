@@ -823,7 +823,7 @@ public final class StageRecord implements Cloneable {
 
     /** Of a suspended stage: its own agent is not asked to resume it any more unless a user says so. Another one may be. */
     public boolean undecided() {
-        return whyNotResumed != null && retryAfterMillis == Long.MAX_VALUE;
+        return whyNotResumed != null;
     }
 
     /** Why it cannot be suspended at this moment, and not by waiting either, in words; null when it can. */

@@ -99,10 +99,14 @@ public final class SnapshotReader {
             }
             if (stage.state() == StageState.SUSPENDED) {
                 if ((!stages.awaitsFirstTurn(stage.id()) || LostAgents.isLost(stage) || OutlivesAgent.isAwaited(stage))
-                        && (stage.retryAfterMillis() <= System.currentTimeMillis() || stage.undecided())
+                        && (stage.retryAfterMillis() <= System.currentTimeMillis()
+                                || stage.retryAfterMillis() == Long.MAX_VALUE)
                         && !live.aborting()) {
                     Snapshot.SuspendedStage waits = suspended(stage, live, heldBlocks.contains(stage));
-                    if (!stage.undecided() || !waits.elsewhere().isEmpty() || waits.requested()) {
+                    if (!stage.undecided()
+                            || !waits.elsewhere().isEmpty()
+                            || waits.requested()
+                            || LostAgents.isLost(stage)) {
                         suspended.add(waits);
                     }
                 }
