@@ -23,7 +23,6 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import org.htmlunit.html.HtmlForm;
-import org.htmlunit.html.HtmlOption;
 import org.jenkinsci.plugins.workflow.job.WorkflowJob;
 import org.jenkinsci.plugins.workflow.job.WorkflowRun;
 import org.junit.jupiter.api.Tag;
@@ -192,23 +191,6 @@ class MovingStageTest extends OnTwoHosts {
         j.submit(form);
         awaitMoved(stage, "A", "B");
         endsOn("B", stage);
-    }
-
-    private HtmlForm moveForm(WorkflowRun stage) throws Exception {
-        return j.createWebClient().getPage(stage).getForms().stream()
-                .filter(form -> form.getActionAttribute().endsWith("/preemptible/move"))
-                .findFirst()
-                .orElse(null);
-    }
-
-    private List<String> offered(WorkflowRun stage) throws Exception {
-        HtmlForm form = moveForm(stage);
-        return form == null
-                ? List.of()
-                : form.getSelectByName("to").getOptions().stream()
-                        .filter(option -> !option.isDisabled())
-                        .map(HtmlOption::getValueAttribute)
-                        .toList();
     }
 
     @Test

@@ -4,6 +4,9 @@ import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
 import java.time.Duration;
 import java.util.List;
+import org.htmlunit.html.HtmlForm;
+import org.htmlunit.html.HtmlOption;
+import org.jenkinsci.plugins.workflow.job.WorkflowRun;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
@@ -63,5 +66,25 @@ abstract class OnTwoHosts {
         // They are on hosts that are gone, whose agents' names the next test uses again.
         List.copyOf(StageRegistry.get().leftovers())
                 .forEach(stage -> StageRegistry.get().cleaned(stage.id()));
+    }
+
+    /** The form of the build's page; null when it has none. */
+    HtmlForm moveForm(WorkflowRun stage) throws Exception {
+        // Not closed: the form is submitted by it.
+        return j.createWebClient().getPage(stage).getForms().stream()
+                .filter(form -> form.getActionAttribute().endsWith("/preemptible/move"))
+                .findFirst()
+                .orElse(null);
+    }
+
+    /** Agents that can be chosen in it. */
+    List<String> offered(WorkflowRun stage) throws Exception {
+        HtmlForm form = moveForm(stage);
+        return form == null
+                ? List.of()
+                : form.getSelectByName("to").getOptions().stream()
+                        .filter(option -> !option.isDisabled())
+                        .map(HtmlOption::getValueAttribute)
+                        .toList();
     }
 }
