@@ -25,6 +25,8 @@ import java.util.concurrent.TimeoutException;
  *       may be done all the same, later: the caller finds out before it relies on either.
  *   <li>Soon after the controller has begun to close the connection, as it does for an agent that is removed, it counts as
  *       lost: a process that hangs would never close its end.
+ *   <li>What is not waited for any more is stopped there, if it takes as long as the stage is large, or hangs; see
+ *       {@link StoppableVerb}. A verb with a limit ends by itself.
  *   <li>An answer of another type than the verb's is an {@link IOException}. A failure that the agent reports arrives as one
  *       of three types, whatever the agent threw, with its texts cleaned.
  * </ol>
@@ -107,11 +109,16 @@ final class Limited {
 
     private static <T> Awaited<T> ask(FilePath where, Class<T> type, FilePath.FileCallable<T> verb, long limitMillis)
             throws IOException, InterruptedException {
-        Future<?> answer = where.actAsync(verb);
+        StoppableVerb<T> stoppable = new StoppableVerb<>(verb);
+        Future<?> answer = where.actAsync(stoppable);
         return new Awaited<>() {
             @Override
             public T get() throws IOException, InterruptedException {
-                return await(answer, where.getChannel(), type, limitMillis);
+                try {
+                    return await(answer, where.getChannel(), type, limitMillis);
+                } finally {
+                    stop();
+                }
             }
 
             @Override
@@ -121,7 +128,17 @@ final class Limited {
 
             @Override
             public void giveUp() {
-                answer.cancel(true);
+                if (limitMillis == Long.MAX_VALUE) {
+                    stop();
+                } else {
+                    answer.cancel(false);
+                }
+            }
+
+            private void stop() {
+                if (answer.cancel(false)) {
+                    StoppableVerb.stop(stoppable, where.getChannel());
+                }
             }
         };
     }
@@ -144,8 +161,6 @@ final class Limited {
                 throw new VerbIOException(words(failure), cleaned(failure), ofImage);
             }
             throw new IOException(words(failure), cleaned(failure));
-        } finally {
-            answer.cancel(true);
         }
         if (told != null && !type.isInstance(told)) {
             throw notUnderstood();

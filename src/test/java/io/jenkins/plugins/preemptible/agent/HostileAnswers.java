@@ -73,6 +73,9 @@ public final class HostileAnswers {
         @Override
         public <T> DelegatingCallable<T, IOException> wrap(DelegatingCallable<T, IOException> callable) {
             Object ours = field(callable, "callable");
+            if (ours instanceof StoppableVerb<?> stoppable) {
+                ours = stoppable.verb();
+            }
             boolean wrapped = (honestPercent < 100 || misstatedBytes != 0)
                     && ours != null
                     && ours.getClass().getName().startsWith("io.jenkins.plugins.preemptible.agent.");

@@ -141,7 +141,7 @@ final class MoveJobs {
     static String seen(JenkinsRule j) {
         String agents = Stream.of(Jenkins.get().getComputers())
                 .map(computer -> computer.getName() + (computer.isOnline() ? " online" : " offline") + ", idle "
-                        + computer.countIdle())
+                        + computer.countIdle() + " of " + computer.getNumExecutors())
                 .toList()
                 .toString();
         String queue = Stream.of(Jenkins.get().getQueue().getItems())

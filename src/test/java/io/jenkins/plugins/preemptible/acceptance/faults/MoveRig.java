@@ -10,6 +10,7 @@ import java.time.Duration;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import org.awaitility.core.ConditionTimeoutException;
 
 /**
  * A controller that moves stages, and three agents as if on hosts of their own.
@@ -114,15 +115,19 @@ final class MoveRig implements AutoCloseable {
 
     /** All agents are online and have nothing to do. */
     void awaitIdle() {
-        await("the agents are idle")
-                .atMost(START)
-                .pollInterval(Duration.ofMillis(300))
-                .until(() -> {
-                    for (String agent : AGENTS) {
-                        controller.call(MoveJobs::addAgent, agent, root());
-                    }
-                    return controller.ask(MoveJobs::idle);
-                });
+        try {
+            await("the agents are idle")
+                    .atMost(START)
+                    .pollInterval(Duration.ofMillis(300))
+                    .until(() -> {
+                        for (String agent : AGENTS) {
+                            controller.call(MoveJobs::addAgent, agent, root());
+                        }
+                        return controller.ask(MoveJobs::idle);
+                    });
+        } catch (ConditionTimeoutException x) {
+            throw new AssertionError("the agents are not idle: " + controller.ask(MoveJobs::seen), x);
+        }
     }
 
     @Override
