@@ -17,8 +17,8 @@ public interface Awaited<T> {
      */
     T get() throws IOException, InterruptedException;
 
-    /** Whether {@link #get} would not have to wait. */
-    default boolean isThere() {
+    /** Waits for it at most so long. @return whether {@link #get} would not have to wait then */
+    default boolean isThereWithin(long millis) throws InterruptedException {
         return true;
     }
 
@@ -38,8 +38,8 @@ public interface Awaited<T> {
             }
 
             @Override
-            public boolean isThere() {
-                return first.isThere();
+            public boolean isThereWithin(long millis) throws InterruptedException {
+                return first.isThereWithin(millis);
             }
 
             @Override

@@ -16,7 +16,7 @@ import java.util.zip.CRC32C;
 import jenkins.MasterToSlaveFileCallable;
 
 /**
- * Reads of a stage's sealed image what is there while it is still being made.
+ * Reads of a stage's sealed image what is there while it is still being made, or is tried.
  *
  * <ol>
  *   <li>The image is written from its beginning to its end, so what is there stays, unless the dump fails and another one is
@@ -42,11 +42,19 @@ final class GrowingImage extends MasterToSlaveFileCallable<byte[]> {
         return Files.newByteChannel(file, Set.of(StandardOpenOption.READ, LinkOption.NOFOLLOW_LINKS));
     }
 
+    private static SeekableByteChannel openGrowing(Path image) throws IOException {
+        try {
+            return open(ImageArchive.partialOf(image));
+        } catch (NoSuchFileException x) {
+            // Its trial takes longer than its sealing where it is small.
+            return open(image);
+        }
+    }
+
     /** @return none where fewer bytes are there */
     @Override
     public byte[] invoke(File exchange, VirtualChannel channel) throws IOException {
-        Path image = exchange.toPath().resolve(AgentStage.IMAGE_FILE);
-        try (SeekableByteChannel file = open(ImageArchive.partialOf(image))) {
+        try (SeekableByteChannel file = openGrowing(exchange.toPath().resolve(AgentStage.IMAGE_FILE))) {
             ByteBuffer piece = ByteBuffer.allocate(file.size() - offset < length ? 0 : length);
             file.position(offset);
             int read = 0;

@@ -10,6 +10,7 @@ import io.jenkins.plugins.preemptible.engine.image.ImageException;
 import io.jenkins.plugins.preemptible.engine.text.PlainText;
 import java.io.IOException;
 import java.util.Arrays;
+import java.util.concurrent.CancellationException;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
@@ -122,8 +123,16 @@ final class Limited {
             }
 
             @Override
-            public boolean isThere() {
-                return answer.isDone();
+            public boolean isThereWithin(long millis) throws InterruptedException {
+                try {
+                    answer.get(millis, TimeUnit.MILLISECONDS);
+                } catch (TimeoutException x) {
+                    return false;
+                } catch (ExecutionException | CancellationException x) {
+                    // It is told when it is asked for.
+                    return true;
+                }
+                return true;
             }
 
             @Override

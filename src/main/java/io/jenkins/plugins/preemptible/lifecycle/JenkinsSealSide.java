@@ -100,10 +100,10 @@ final class JenkinsSealSide implements SealSide {
         boolean made = false;
         Awaited<AgentStage.Dump> dumping = agent.dump(key, true, awaited);
         try {
-            boolean goesOn = ahead != null;
+            long pauseMillis = ahead == null ? ImageAhead.NO_MORE : 0;
             // After a failure the agent may be away: only the answer itself is waited for with limits.
-            while (goesOn && !dumping.isThere()) {
-                goesOn = ahead.step();
+            while (pauseMillis != ImageAhead.NO_MORE && !dumping.isThereWithin(pauseMillis)) {
+                pauseMillis = ahead.step();
             }
             AgentStage.Dump dump = dumping.get();
             made = dump.refusal() == null;

@@ -36,6 +36,10 @@ public final class ImageAhead implements AutoCloseable {
 
     private static final Logger LOGGER = Logger.getLogger(ImageAhead.class.getName());
     private static final long LOOK_MILLIS = 20;
+
+    /** What {@link #step} answers when no further step is of use. */
+    public static final long NO_MORE = -1;
+
     /** How many pieces are asked for at a time, once one was there. */
     private static final int AHEAD = 8;
 
@@ -65,15 +69,17 @@ public final class ImageAhead implements AutoCloseable {
     }
 
     /**
-     * Takes what is there, or waits a moment.
+     * Takes what is there.
      *
-     * @return false when anything has failed: no further step is of use, and the image is brought when it is made
+     * @return after how many milliseconds there may be more; {@link #NO_MORE} when anything has failed: the image is brought
+     *     when it is made
      */
-    public boolean step() throws InterruptedException {
-        if (!failed && !take()) {
-            Thread.sleep(LOOK_MILLIS);
+    public long step() throws InterruptedException {
+        boolean taken = !failed && take();
+        if (failed) {
+            return NO_MORE;
         }
-        return !failed;
+        return taken ? 0 : LOOK_MILLIS;
     }
 
     /** How much of the disk it takes. */

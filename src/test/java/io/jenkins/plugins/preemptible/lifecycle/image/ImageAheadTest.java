@@ -104,9 +104,10 @@ class ImageAheadTest {
     @Test
     void aFewPiecesAreOnTheirWayOnceOneWasThere() throws Exception {
         ImageAhead ahead = begun(0);
-        ahead.step();
+        assertTrue(ahead.step() > 0, "it is looked for again after a pause");
         assertEquals(1, most, "nothing is there");
         made = image.length;
+        assertEquals(0, ahead.step(), "there may be more at once");
         for (int i = 0; i < 20; i++) {
             ahead.step();
         }
@@ -123,9 +124,9 @@ class ImageAheadTest {
     void noStepIsOfUseAfterAFailure() throws Exception {
         ImageAhead ahead = begun(4);
         away = true;
-        assertFalse(ahead.step(), "the answer of an agent that is away is waited for with limits");
+        assertEquals(ImageAhead.NO_MORE, ahead.step(), "the answer of an agent that is away is waited for with limits");
         away = false;
-        assertFalse(ahead.step());
+        assertEquals(ImageAhead.NO_MORE, ahead.step());
         ahead.close();
     }
 
