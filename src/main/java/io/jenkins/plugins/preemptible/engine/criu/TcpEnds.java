@@ -21,22 +21,22 @@ import java.util.Set;
  */
 record TcpEnds(String local, String remote, boolean idle) {
 
+    private static final String SOCKET = "socket:[";
     private static final int ESTABLISHED = 1;
     private static final int CLOSED = 7;
     private static final int LISTENING = 10;
 
     /** Those of a frozen tree's own sockets; a closed one is not among them. */
     static List<TcpEnds> ofTree(long init) {
-        List<TcpTable.Row> connected = TcpTable.of(init).stream()
-                .filter(r -> r.inode() != 0 && r.state() != LISTENING && r.state() != CLOSED)
-                .toList();
-        if (connected.isEmpty()) {
-            return List.of();
-        }
         Set<String> sockets = new HashSet<>();
         Proc.tree(init).forEach(s -> sockets(s.pid(), sockets));
-        return connected.stream()
-                .filter(r -> sockets.contains("socket:[" + r.inode() + "]"))
+        // The kernel takes milliseconds for its tables, of a host that has no connection too.
+        if (sockets.isEmpty()) {
+            return List.of();
+        }
+        return TcpTable.of(init).stream()
+                .filter(r -> r.inode() != 0 && r.state() != LISTENING && r.state() != CLOSED)
+                .filter(r -> sockets.contains(SOCKET + r.inode() + "]"))
                 .map(r -> new TcpEnds(
                         TcpTable.address(r.local()),
                         TcpTable.address(r.remote()),
@@ -54,7 +54,10 @@ record TcpEnds(String local, String remote, boolean idle) {
     private static void sockets(long pid, Set<String> into) {
         try (DirectoryStream<Path> open = Files.newDirectoryStream(Path.of("/proc/" + pid + "/fd"))) {
             for (Path file : open) {
-                into.add(Files.readSymbolicLink(file).toString());
+                String target = Files.readSymbolicLink(file).toString();
+                if (target.startsWith(SOCKET)) {
+                    into.add(target);
+                }
             }
         } catch (IOException | DirectoryIteratorException e) {
             // A process that is gone has no connection.
