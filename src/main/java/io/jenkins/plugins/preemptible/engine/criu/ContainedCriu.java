@@ -40,7 +40,7 @@ final class ContainedCriu extends Criu {
     }
 
     @Override
-    List<String> dumpPrefix() throws IOException {
+    List<String> dumpPrefix(StageFolder folder) throws IOException {
         List<String> words = new ArrayList<>(List.of(
                 tool("nsenter"), "--target", Long.toString(container.first().pid()), "--net", "--uts"));
         if (Files.exists(Path.of("/proc/self/ns/cgroup"))) {

@@ -84,7 +84,8 @@ public class Criu {
 
     /** What {@code criu check} says: whether this program works on this kernel. Mounts that no stage has do not count. */
     public HostTool.Answer check() {
-        List<String> command = List.of(program.toString(), "check");
+        List<String> command = new ArrayList<>(CriuFindings.prefix(program));
+        command.addAll(List.of(program.toString(), "check"));
         Optional<Path> unshare = HostTool.find("unshare");
         if (unshare.isEmpty() || MisreadMounts.in(Proc.self("mountinfo")).isEmpty()) {
             return HostTool.run(30, command);
@@ -129,7 +130,7 @@ public class Criu {
         if (options.tcpEstablished() && !skipsLock && !connections.isEmpty()) {
             throw new CriuException(FailureReason.CRIU_TOO_OLD, List.of());
         }
-        List<String> command = new ArrayList<>(dumpPrefix());
+        List<String> command = new ArrayList<>(dumpPrefix(folder));
         if (way.withoutMemory()) {
             command.addAll(List.of(tool("perl"), "-e", Script.text(Criu.class, "without-memory.pl")));
         }
@@ -214,8 +215,8 @@ public class Criu {
     }
 
     /** What stands in front of criu at a dump. */
-    List<String> dumpPrefix() throws IOException {
-        return List.of();
+    List<String> dumpPrefix(StageFolder folder) throws IOException {
+        return CriuFindings.prefix(folder.path());
     }
 
     ConnectionLock lock(List<TcpEnds> connections) {
@@ -265,7 +266,10 @@ public class Criu {
                         Script.text(Criu.class, "restore-root.sh"),
                         "preemptible-restore-root",
                         folder.root().toString(),
-                        freezer.joinFile().map(Path::toString).orElse("")),
+                        freezer.joinFile().map(Path::toString).orElse(""),
+                        CriuFindings.folder(folder.path(), hostMounts)
+                                .map(Path::toString)
+                                .orElse("")),
                 hostMounts,
                 false);
     }

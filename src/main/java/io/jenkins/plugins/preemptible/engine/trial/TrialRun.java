@@ -1,6 +1,7 @@
 package io.jenkins.plugins.preemptible.engine.trial;
 
 import io.jenkins.plugins.preemptible.engine.api.TrialResult;
+import io.jenkins.plugins.preemptible.engine.criu.CriuFindings;
 import io.jenkins.plugins.preemptible.engine.criu.CriuLog;
 import io.jenkins.plugins.preemptible.engine.criu.TarOptions;
 import io.jenkins.plugins.preemptible.engine.freeze.Freezer;
@@ -190,7 +191,10 @@ public record TrialRun(
                 Long.toString(SCRATCH_BYTES + contentBytes),
                 network.needed(),
                 network.wanted(),
-                folder.resolve(ImageTrial.TREES).toString()));
+                folder.resolve(ImageTrial.TREES).toString(),
+                CriuFindings.folder(folder, subject.mounts())
+                        .map(Path::toString)
+                        .orElse("")));
         command.addAll(mounts.words());
         command.addAll(workspace.words(mounts));
         command.addAll(List.of(

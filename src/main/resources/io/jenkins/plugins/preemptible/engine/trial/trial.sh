@@ -2,13 +2,13 @@
 # All of it is on /tmp at last, where criu makes folders that an aborted restore leaves; built on a folder that is everywhere
 # and not needed meanwhile, since what it is built from may lie below /tmp.
 # Arguments: cgroup.procs file, image folder, folder that is laid over it or '', log folder, tools folder, criu, size of what is written,
-#   lines for ip that have to work, lines that may fail, a folder of trees, 'pts' or '',
+#   lines for ip that have to work, lines that may fail, a folder of trees, what is bound over /run for criu or '', 'pts' or '',
 #   number of overlays, their mount points, number of bound mounts, their mount points,
 #   number of mount points to make, their paths, number of stand-ins, for each: path, size,
 #   number of trees that are laid over folders, for each: its name, path of the folder;
 #   /tmp/criu, which is that criu, and its arguments
-join=$1 full=$2 over=$3 logs=$4 tools=$5 criu=$6 size=$7 needed=$8 wanted=$9 trees=${10} pts=${11}
-shift 11
+join=$1 full=$2 over=$3 logs=$4 tools=$5 criu=$6 size=$7 needed=$8 wanted=$9 trees=${10} findings=${11} pts=${12}
+shift 12
 fail() { echo "preemptible: $1" >&2; exit 125; }
 tool() { PATH="$PATH:/usr/sbin:/usr/bin:/sbin:/bin" "$@"; }
 overlay() {
@@ -91,6 +91,7 @@ done
 cd /
 printf %s "$needed" | tool ip -batch - || fail "no network can be made by ip"
 if [ -n "$wanted" ]; then printf %s "$wanted" | tool ip -force -batch - >/dev/null 2>&1; fi
+if [ -n "$findings" ]; then tool mount --bind "$findings" /run; fi
 PATH="/tmp/tools:$PATH:/usr/sbin:/usr/bin:/sbin:/bin"
 export PATH
 exec "$@"
