@@ -13,6 +13,7 @@ import io.jenkins.plugins.preemptible.engine.move.HostTraits;
 import io.jenkins.plugins.preemptible.engine.move.Luggage;
 import io.jenkins.plugins.preemptible.engine.move.Misfit;
 import io.jenkins.plugins.preemptible.engine.move.MoveExcludes;
+import io.jenkins.plugins.preemptible.engine.move.MoveObstacle;
 import io.jenkins.plugins.preemptible.engine.move.MoveRefusedException;
 import io.jenkins.plugins.preemptible.engine.move.StageNeeds;
 import java.io.File;
@@ -93,6 +94,10 @@ final class MoveVerbs {
 
         @Override
         MovingStage.Packed act(Engine engine, StageId stage, Path exchange) throws IOException {
+            HostTraits host = traits(homeOf(exchange), engine, NOTHING);
+            if (!host.root() || host.token().isEmpty()) {
+                return refused(Misfit.of(MoveObstacle.NOT_ROOT));
+            }
             PrivateFolder.make(exchange);
             Path archive = PrivateFolder.make(exchange.resolve(LUGGAGE)).resolve(AgentStage.IMAGE_FILE);
             MoveRefusedException last = null;
@@ -100,12 +105,16 @@ final class MoveVerbs {
                 try {
                     Luggage.Packed packed = Luggage.pack(
                             stage, paths(folders), MoveExcludes.of(excludes), archive, ImageKey.parse(key), mostBytes);
-                    return new MovingStage.Packed(null, packed.contentBytes(), packed.archiveBytes());
+                    return new MovingStage.Packed(null, packed.contentBytes(), packed.archiveBytes(), host);
                 } catch (MoveRefusedException x) {
                     last = x;
                 }
             }
-            return new MovingStage.Packed(last.misfit(), 0, 0);
+            return refused(last.misfit());
+        }
+
+        private static MovingStage.Packed refused(Misfit why) {
+            return new MovingStage.Packed(why, 0, 0, null);
         }
     }
 

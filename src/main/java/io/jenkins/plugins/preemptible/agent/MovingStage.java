@@ -62,9 +62,17 @@ public final class MovingStage {
      * @param refusal null on success
      * @param contentBytes of all files
      * @param archiveBytes of the archive
+     * @param host that it lies on; null when it was refused
      */
-    public record Packed(@CheckForNull Misfit refusal, long contentBytes, long archiveBytes) implements Serializable {
+    public record Packed(
+            @CheckForNull Misfit refusal,
+            long contentBytes,
+            long archiveBytes,
+            @CheckForNull HostTraits host) implements Serializable {
         public Packed {
+            if ((refusal == null) == (host == null)) {
+                throw new IllegalArgumentException("either a refusal or a host is expected");
+            }
             contentBytes = Answers.bytes(contentBytes);
             archiveBytes = Answers.bytes(archiveBytes);
         }
@@ -154,7 +162,7 @@ public final class MovingStage {
                 TRIAL_MILLIS));
     }
 
-    /** Packs the stage's folders on the agent that it leaves. Takes as long as they are large. */
+    /** Packs the stage's folders on the agent that it leaves, unless that is not root. Takes as long as they are large. */
     public Packed pack(List<String> folders, MoveExcludes excludes, String key)
             throws IOException, InterruptedException {
         return Limited.required(

@@ -14,7 +14,6 @@ import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
 import io.jenkins.plugins.preemptible.engine.image.ImageKey;
 import io.jenkins.plugins.preemptible.engine.move.HostTraits;
 import io.jenkins.plugins.preemptible.engine.move.Misfit;
-import io.jenkins.plugins.preemptible.engine.move.MoveObstacle;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.lifecycle.image.ArchiveRoom;
 import io.jenkins.plugins.preemptible.lifecycle.image.StageImages;
@@ -93,11 +92,7 @@ public final class StageLuggage {
         }
         Node node = Nodes.named(stage.node());
         MovingStage agent = MovingStage.on(node, stage.id());
-        HostTraits host = MovingStage.describe(node);
         Misfit obstacle = StepsOnAgent.obstacle(live);
-        if (obstacle == null && (!host.root() || host.token().isEmpty())) {
-            obstacle = Misfit.of(MoveObstacle.NOT_ROOT);
-        }
         if (obstacle != null) {
             String why = obstacle.sentence();
             return () -> not(live, why);
@@ -109,7 +104,8 @@ public final class StageLuggage {
             Misfit refusal = packed.refusal();
             return refusal != null
                     ? not(live, refusal.sentence())
-                    : new Packed(agent, Secret.fromString(key), host, packed.contentBytes(), packed.archiveBytes());
+                    : new Packed(
+                            agent, Secret.fromString(key), packed.host(), packed.contentBytes(), packed.archiveBytes());
         });
     }
 
