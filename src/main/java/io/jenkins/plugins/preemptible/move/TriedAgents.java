@@ -12,6 +12,7 @@ import io.jenkins.plugins.preemptible.checkpoint.RolledBack;
 import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
 import io.jenkins.plugins.preemptible.engine.api.FailureReason;
 import io.jenkins.plugins.preemptible.engine.api.TrialVerdict;
+import io.jenkins.plugins.preemptible.engine.image.ArchiveFormat;
 import io.jenkins.plugins.preemptible.engine.move.Misfit;
 import io.jenkins.plugins.preemptible.engine.move.MoveObstacle;
 import io.jenkins.plugins.preemptible.engine.move.StageNeeds;
@@ -57,7 +58,10 @@ final class TriedAgents {
     private static final long HOLDS_NANOS = TimeUnit.MINUTES.toNanos(10);
     private static final int MOST = 10_000;
 
-    private static final int FIRST_BYTES = 2 << 20;
+    /** A little more than what is authenticated as a whole: the trial of a usual stage needs no more. */
+    private static final int FIRST_BYTES = ArchiveFormat.CHUNK + (64 << 10);
+
+    private static final int MORE = 5;
     /** What lies in front of the memory of thousands of processes. */
     private static final int MOST_BYTES = 32 << 20;
 
@@ -218,7 +222,7 @@ final class TriedAgents {
                             new StageNeeds(MoveTargets.memoryBytes(now, live), -1, Map.of()),
                             imageKey.getPlainText());
             boolean whole = beginning.length < bytes;
-            bytes = whole ? Integer.MAX_VALUE : bytes * 4;
+            bytes = whole ? Integer.MAX_VALUE : bytes * MORE;
         } while (tried.needsMore() && bytes <= MOST_BYTES);
         if (!tried.refuses()) {
             LOGGER.log(tried.tells() ? Level.FINE : Level.INFO, "{0} on {1}: {2}", new Object[] {
