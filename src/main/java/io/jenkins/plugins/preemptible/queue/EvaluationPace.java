@@ -49,7 +49,8 @@ final class EvaluationPace {
      * @return the moment for which a timer has to be set; -1 when one is set that is early enough
      */
     synchronized long want(long dueMillis, long nowMillis) {
-        wanted.add((dueMillis + NEAR_MILLIS - 1) / NEAR_MILLIS * NEAR_MILLIS);
+        // What is due at once waits for nobody: what is asked for meanwhile has the next one.
+        wanted.add(dueMillis <= nowMillis ? nowMillis : (dueMillis + NEAR_MILLIS - 1) / NEAR_MILLIS * NEAR_MILLIS);
         return set(nowMillis);
     }
 

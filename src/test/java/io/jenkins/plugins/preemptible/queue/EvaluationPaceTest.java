@@ -78,6 +78,15 @@ class EvaluationPaceTest {
     }
 
     @Test
+    void whatIsDueAtOnceComesAtOnce() {
+        assertEquals(BEGIN + 7, pace.want(BEGIN + 7, BEGIN + 7));
+        assertTrue(pace.begin(BEGIN + 7, BEGIN + 7));
+        pace.end(1, BEGIN + 8);
+        assertEquals(BEGIN + 7 + EvaluationPace.GAP_MILLIS, pace.want(BEGIN + 9, BEGIN + 9), "but for the gap");
+        assertEquals(-1, pace.want(BEGIN + 12, BEGIN + 12), "all that come meanwhile are served together");
+    }
+
+    @Test
     void aTimerThatNeverRingsIsSetAgain() {
         assertEquals(BEGIN, pace.want(BEGIN, BEGIN));
         assertEquals(-1, pace.want(BEGIN + 1_000, BEGIN + 1_000));
