@@ -591,7 +591,7 @@ public final class AgentStage implements StageAgent {
         Void act(Engine engine, StageId stage, Path exchange) throws IOException {
             removeExchange(engine, exchange);
             remove(engine, stage);
-            StageOrigin.remove(homeOf(exchange), stage);
+            forget(homeOf(exchange), stage);
             return null;
         }
     }

@@ -6,6 +6,7 @@ import io.jenkins.plugins.preemptible.engine.api.EngineException;
 import io.jenkins.plugins.preemptible.engine.api.FailureReason;
 import io.jenkins.plugins.preemptible.engine.api.StageId;
 import io.jenkins.plugins.preemptible.engine.api.StageStatus;
+import io.jenkins.plugins.preemptible.engine.move.Luggage;
 import java.io.File;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -13,6 +14,8 @@ import java.nio.file.Path;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
+import java.util.logging.Level;
+import java.util.logging.Logger;
 import jenkins.MasterToSlaveFileCallable;
 
 /**
@@ -27,6 +30,8 @@ import jenkins.MasterToSlaveFileCallable;
 abstract class InEngine<T> extends MasterToSlaveFileCallable<T> {
 
     private static final long serialVersionUID = 1L;
+
+    private static final Logger LOGGER = Logger.getLogger(InEngine.class.getName());
 
     private final String id;
 
@@ -91,6 +96,20 @@ abstract class InEngine<T> extends MasterToSlaveFileCallable<T> {
             engine.kill(stage);
             engine.forget(stage);
         }
+    }
+
+    /**
+     * Has removed what an unpacking of its workspace that was cut off has left hidden, and then the note of its origin. Until
+     * then {@link PresentStages} tells of it; nobody waits for it, as it may be large, or cannot be deleted.
+     */
+    static void forget(Path home, StageId stage) {
+        Luggage.removeHidden(home, stage, () -> {
+            try {
+                StageOrigin.remove(home, stage);
+            } catch (IOException x) {
+                LOGGER.log(Level.WARNING, x, () -> "cannot forget who has begun " + stage);
+            }
+        });
     }
 
     static boolean is(StageStatus.State wanted, Optional<StageStatus.State> state) {

@@ -146,6 +146,8 @@ final class MoveVerbs {
             // Of an earlier suspension: its image would be taken for that of this one.
             removeExchange(engine, exchange);
             remove(engine, stage);
+            // The note of its origin is written next.
+            Luggage.removeHidden(homeOf(exchange), stage, () -> {});
             PrivateFolder.make(exchange);
             PrivateFolder.make(exchange.resolve(LUGGAGE));
             origin.write(homeOf(exchange), stage);
@@ -228,6 +230,7 @@ final class MoveVerbs {
             Path luggage = exchange.resolve(LUGGAGE);
             try {
                 Luggage.unpack(
+                        homeOf(exchange),
                         stage,
                         paths(folders),
                         luggage.resolve(AgentStage.IMAGE_FILE),
@@ -255,7 +258,7 @@ final class MoveVerbs {
         Void act(Engine engine, StageId stage, Path exchange) throws IOException {
             removeExchange(engine, exchange);
             remove(engine, stage);
-            StageOrigin.remove(homeOf(exchange), stage);
+            forget(homeOf(exchange), stage);
             for (Path folder : paths(temporary)) {
                 if (Files.isDirectory(folder, LinkOption.NOFOLLOW_LINKS)) {
                     PrivateFolder.remove(folder);

@@ -7,6 +7,7 @@ import hudson.remoting.VirtualChannel;
 import io.jenkins.plugins.preemptible.engine.Engine;
 import io.jenkins.plugins.preemptible.engine.api.StageId;
 import io.jenkins.plugins.preemptible.engine.api.StageStatus;
+import io.jenkins.plugins.preemptible.engine.move.Luggage;
 import java.io.File;
 import java.io.IOException;
 import java.io.Serializable;
@@ -20,8 +21,8 @@ import java.util.Objects;
 import jenkins.MasterToSlaveFileCallable;
 
 /**
- * All stages below an agent's root folder, also those that other controllers began, and those of which only an image, or a part
- * of one, was brought there.
+ * All stages below an agent's root folder, also those that other controllers began, and those of which only files were brought
+ * there: an image, a part of one, or a workspace that was not unpacked to its end.
  *
  * @param stages unmodifiable, at most 1000 entries
  */
@@ -76,7 +77,8 @@ public record PresentStages(List<Present> stages) implements Serializable {
             List<Present> all = new ArrayList<>();
             began.forEach(id -> all.add(present(home, id, true)));
             StageOrigin.noted(home).stream()
-                    .filter(id -> !began.contains(id) && Files.isDirectory(InEngine.exchange(home, id)))
+                    .filter(id -> !began.contains(id))
+                    .filter(id -> Files.isDirectory(InEngine.exchange(home, id)) || Luggage.isNoted(home, id))
                     .forEach(id -> all.add(present(home, id, false)));
             return new PresentStages(all);
         }

@@ -2,6 +2,7 @@ package io.jenkins.plugins.preemptible.acceptance;
 
 import static org.awaitility.Awaitility.await;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
@@ -11,9 +12,11 @@ import hudson.model.Computer;
 import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LeftAgents;
+import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.List;
 import java.util.concurrent.TimeUnit;
 import org.jenkinsci.plugins.workflow.job.WorkflowRun;
 import org.junit.jupiter.api.AfterEach;
@@ -71,6 +74,46 @@ class MoveOutageTest extends MovedStages {
         reconnect("B");
         awaitMoved(stage, "A", "B");
         endsOn("B", stage);
+    }
+
+    private List<Path> hiddenOnB() throws IOException {
+        Path above = hosts.workspace("B", "low").getParent();
+        if (!Files.exists(above)) {
+            return List.of();
+        }
+        try (var all = Files.list(above)) {
+            return all.filter(path -> path.getFileName().toString().startsWith(".preemptible-aside-"))
+                    .toList();
+        }
+    }
+
+    /** Nothing half made is in the workspace's place, neither then nor later, and nothing hidden is left. */
+    @Test
+    void aNewAgentThatDiesWhileItUnpacksKeepsItsWorkspace() throws Exception {
+        WorkflowRun stage = begin("sh 'set +x; seq 5000 | xargs touch'\n" + counter());
+        suspend(stage, 1);
+        hosts.connect("B");
+        Path old = Files.createDirectories(hosts.workspace("B", "low").resolve("of another build"));
+        ProcessHandle agent = process("B");
+        move("B");
+        await("B unpacks")
+                .atMost(LONG)
+                .pollDelay(Duration.ZERO)
+                .pollInterval(Duration.ofMillis(2))
+                .until(() -> !hiddenOnB().isEmpty());
+        agent.destroyForcibly();
+        awaitOffline("B");
+        Rig.awaitLog(stage, "Not moved");
+        assumeTrue(!hiddenOnB().isEmpty() && Files.exists(old), "B had unpacked it before its process was ended");
+        assertTrue(Files.notExists(hosts.workspace("B", "low").resolve("5000")));
+        new CLICommandInvoker(j, "preemptible-resume").invokeWithArgs("low", "1");
+        Rig.awaitLog(stage, "Resumed on A");
+        assertFalse(hiddenOnB().isEmpty());
+        reconnect("B");
+        await("nothing hidden is left").atMost(LONG).until(() -> hiddenOnB().isEmpty());
+        assertTrue(Files.exists(old));
+        endsOn("A", stage);
+        assertTrue(Files.exists(old));
     }
 
     /** Ends A's process while B restores the stage: nothing of it is cleaned there then. */

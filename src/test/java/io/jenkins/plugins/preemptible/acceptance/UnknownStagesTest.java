@@ -20,9 +20,11 @@ import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
 import java.io.File;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.Stream;
 import org.jenkinsci.plugins.workflow.job.WorkflowRun;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
@@ -62,6 +64,8 @@ class UnknownStagesTest extends Restarts {
             foreign("future", originOf("deleted#7"));
             foreign("unloaded", originOf("nojob#1"));
             brought("brought", originOf("deleted#1"));
+            brought("unpacked", originOf("deleted#1"));
+            halfUnpacked("unpacked");
             brought("others", new StageOrigin("another controller", "deleted#1", System.currentTimeMillis()));
             agents.stop("worker");
             await().atMost(Rig.PATIENCE)
@@ -88,7 +92,11 @@ class UnknownStagesTest extends Restarts {
             }
             String log = await("the agent's log")
                     .atMost(Rig.PATIENCE)
-                    .until(() -> j.jenkins.getComputer("worker").getLog(), text -> text.contains(ids.get("unnoted")));
+                    .until(
+                            () -> j.jenkins.getComputer("worker").getLog(),
+                            text -> Stream.of("unnoted", "brought", "unpacked")
+                                    .map(ids::get)
+                                    .allMatch(text::contains));
             assertThat(log, containsString(ids.get("deleted") + ", which this controller had begun and knows no more"));
             for (String left : List.of("foreign", "unnoted", "future", "unloaded")) {
                 assertThat(log, containsString("Left the stage " + ids.get(left) + " as it is: "));
@@ -99,6 +107,9 @@ class UnknownStagesTest extends Restarts {
             }
             assertThat(log, containsString("Removed what was brought here of the stage " + ids.get("brought")));
             assertTrue(Files.notExists(exchange("brought")));
+            assertThat(log, containsString("Removed what was brought here of the stage " + ids.get("unpacked")));
+            await("nothing is hidden").atMost(Rig.PATIENCE).until(() -> Files.notExists(hidden("unpacked")));
+            assertTrue(Files.exists(workspace().resolve("of a later build")));
             assertTrue(Files.exists(exchange("others").resolve("image.preempt")));
             WorkflowRun wanted = build(j, "wanted");
             Rig.awaitCounting(wanted);
@@ -155,6 +166,25 @@ class UnknownStagesTest extends Restarts {
         ids.put(name, id.value());
         origin.write(home, id);
         Files.write(Files.createDirectories(exchange(name)).resolve("image.preempt"), new byte[4096]);
+    }
+
+    /** It was killed while it unpacked, and only what is hidden was left of it by the cleaning of then. */
+    private void halfUnpacked(String name) throws Exception {
+        Util.deleteRecursive(exchange(name).toFile());
+        Files.createDirectories(workspace().resolve("of a later build"));
+        Files.createDirectories(hidden(name).resolve("new/half made"));
+        Files.setPosixFilePermissions(hidden(name), PosixFilePermissions.fromString("rwx------"));
+        Files.writeString(
+                Files.createDirectories(home.resolve("unpacked")).resolve(ids.get(name) + ".json"),
+                "{\"folders\":[\"" + workspace() + "\"],\"attempt\":\"0123456789abcdef\"}");
+    }
+
+    private Path workspace() throws Exception {
+        return home.toRealPath().resolveSibling("workspace").resolve("half");
+    }
+
+    private Path hidden(String name) throws Exception {
+        return workspace().resolveSibling(".preemptible-aside-" + ids.get(name) + "-0123456789abcdef-half");
     }
 
     private Path exchange(String name) {

@@ -170,7 +170,12 @@ class LiveCheckpointTest {
         StageBench.until("the original is gone", SOON, () -> !init.alive());
         Files.move(workspace, bench.folder.resolve("before " + name));
         Luggage.unpack(
-                id, request(name).folders(), request(name).luggage(), bench.key, bench.folder.resolve("unpacked"));
+                bench.folder.resolve("home"),
+                id,
+                request(name).folders(),
+                request(name).luggage(),
+                bench.key,
+                bench.folder.resolve("unpacked"));
         try {
             System.out.println(other.resume(request(name).archive(), bench.key));
         } catch (EngineException e) {
@@ -273,7 +278,13 @@ class LiveCheckpointTest {
         take("mapped");
         Files.move(workspace, bench.folder.resolve("before"));
         LiveRequest made = request("mapped");
-        Luggage.unpack(id, made.folders(), made.luggage(), bench.key, bench.folder.resolve("unpacked"));
+        Luggage.unpack(
+                bench.folder.resolve("home"),
+                id,
+                made.folders(),
+                made.luggage(),
+                bench.key,
+                bench.folder.resolve("unpacked"));
         assertTrue(Files.exists(workspace.resolve("closed")), "the stage was not frozen too early");
         assertEquals(
                 "new",

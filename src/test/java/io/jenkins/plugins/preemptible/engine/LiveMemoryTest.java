@@ -152,7 +152,12 @@ class LiveMemoryTest {
         StageBench.until("the original is gone", SOON, () -> !init.alive());
         Files.move(workspace, bench.folder.resolve("before " + name));
         Luggage.unpack(
-                id, request(name).folders(), request(name).luggage(), bench.key, bench.folder.resolve("unpacked"));
+                bench.folder.resolve("home"),
+                id,
+                request(name).folders(),
+                request(name).luggage(),
+                bench.key,
+                bench.folder.resolve("unpacked"));
         other.resume(request(name).archive(), bench.key);
     }
 

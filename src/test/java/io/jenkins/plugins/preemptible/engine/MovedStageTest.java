@@ -292,6 +292,7 @@ class MovedStageTest {
             }
             long begun = System.nanoTime();
             Luggage.unpack(
+                    here.folder.resolve("preemptible"),
                     here.id,
                     here.folders(),
                     here.shared.resolve("luggage"),

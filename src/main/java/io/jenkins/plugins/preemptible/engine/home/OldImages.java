@@ -51,15 +51,6 @@ public final class OldImages {
 
     /** Has a folder deleted; it is gone from its place on return. Without effect when it is not there. */
     public static void discard(Path folder) {
-        discard(folder, folder.getFileName().toString());
-    }
-
-    /**
-     * The same; what earlier JVMs did not come to delete beside it goes as well.
-     *
-     * @param family beginning of the names that such folders had
-     */
-    public static void discard(Path folder, String family) {
         if (!Files.exists(folder)) {
             return;
         }
@@ -70,7 +61,13 @@ public final class OldImages {
             deleteQuietly(folder);
             return;
         }
-        DELETING.execute(() -> deleteAll(folder.getParent(), family));
+        DELETING.execute(
+                () -> deleteAll(folder.getParent(), folder.getFileName().toString()));
+    }
+
+    /** Has a deletion of the caller's own done in the same way. */
+    public static void later(Runnable deletion) {
+        DELETING.execute(deletion);
     }
 
     /** Deletes a folder, or leaves it to the next call: it does no harm. Without effect for null. */

@@ -7,6 +7,7 @@ import io.jenkins.plugins.preemptible.engine.image.ImageManifest;
 import io.jenkins.plugins.preemptible.engine.image.ReadRequest;
 import io.jenkins.plugins.preemptible.engine.image.WriteRequest;
 import io.jenkins.plugins.preemptible.engine.image.archive.ImageArchive;
+import io.jenkins.plugins.preemptible.engine.image.preserved.PreservedFiles;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
 import java.io.IOException;
 import java.nio.file.FileVisitResult;
@@ -30,8 +31,9 @@ import java.util.stream.Collectors;
  *       with their owners, modes, times, extended attributes and access lists. What changes meanwhile, until the archive is sealed, refuses the move.
  *   <li>Sockets stay behind: CRIU binds those that the stage holds anew, and a stale one would be in the way. A device,
  *       or what lies on another file system below, refuses the move.
- *   <li>{@link #unpack} makes each folder anew, never outside of it, since no link on the way is followed. What was
- *       there before is set aside and comes back when it fails.
+ *   <li>{@link #unpack} makes each folder anew in a hidden one beside its place, and then exchanges them all with what was
+ *       there before: see {@link FreshFolders}. No link on the way is followed.
+ *   <li>{@link #removeHidden} deletes what an unpacking has left hidden whose process was killed.
  * </ol>
  *
  * At most 200,000 files. Blocking, and streaming: memory stays as
@@ -205,27 +207,70 @@ public final class Luggage {
     }
 
     /**
-     * Unpacks. The archive is authenticated as a whole before the first folder is touched.
+     * Unpacks. The archive is authenticated as a whole before the first folder is touched. What was in their places before is
+     * gone then; a folder that the archive does not have is empty.
      *
+     * @param home in which it is noted where something is made
      * @param folders those that may come back, as {@link #pack} was told; no other one is ever written to
      * @param scratch a folder that does not exist yet, on the same disk; gone again afterwards
      * @throws MoveRefusedException {@link MoveObstacle#DISK_FULL}; the folders are as they were
      * @throws IOException when the archive is not what was packed for this stage, or a disk fails; likewise
      */
-    public static void unpack(StageId id, List<Path> folders, Path archive, ImageKey key, Path scratch)
+    public static void unpack(Path home, StageId id, List<Path> folders, Path archive, ImageKey key, Path scratch)
+            throws IOException {
+        unpack(home, id, folders, archive, key, scratch, Renames.KERNEL);
+    }
+
+    static void unpack(
+            Path home, StageId id, List<Path> folders, Path archive, ImageKey key, Path scratch, Renames renames)
             throws IOException {
         try {
             ImageArchive.Unpacked unpacked =
                     ImageArchive.read(ReadRequest.of(archive, key).expecting(id.value(), 0, null), scratch);
-            try (SetAside before = SetAside.of(id, folders)) {
-                unpacked.preserved().putBackByRename(folders);
-                before.drop();
+            PreservedFiles preserved = unpacked.preserved();
+            Map<Path, Path> brought = preserved.places(folders);
+            try (FreshFolders fresh =
+                    FreshFolders.begin(home, id, brought.values(), others(folders, brought), renames)) {
+                preserved.makeIn(fresh.hidden(), FreshFolders.NEW);
+                fresh.swap();
             }
         } catch (ImageException e) {
             throw refusal(e);
         } finally {
             StageFolder.delete(scratch);
         }
+    }
+
+    /** The places of those that were not there when it was packed. */
+    private static List<Path> others(List<Path> folders, Map<Path, Path> brought) {
+        return folders.stream()
+                .filter(folder -> !brought.containsKey(folder))
+                .map(Path::normalize)
+                // The links on the way were resolved when it was packed.
+                .map(folder -> brought.entrySet().stream()
+                        .filter(each -> folder.getParent()
+                                .equals(each.getKey().normalize().getParent()))
+                        .map(each -> each.getValue().resolveSibling(folder.getFileName()))
+                        .findFirst()
+                        .orElse(folder))
+                .toList();
+    }
+
+    /**
+     * Has deleted what an {@link #unpack} of this stage has left hidden here, in the background, and forgets where it was then.
+     * One that is under way, in any process, changes nothing any more once this has returned. No workspace has to be leased for
+     * it: what is in the folders' places stays, whoever has it.
+     *
+     * @param gone is called when nothing is left, by this thread or another one; not where something cannot be deleted, which
+     *     stays {@link #isNoted noted} to be tried again, nor when this or an {@link #unpack} is called again meanwhile
+     */
+    public static void removeHidden(Path home, StageId id, Runnable gone) {
+        FreshFolders.remove(home, id, gone);
+    }
+
+    /** Whether {@link #removeHidden} may have something to do. */
+    public static boolean isNoted(Path home, StageId id) {
+        return FreshFolders.isNoted(home, id);
     }
 
     private static IOException refusal(ImageException e) {

@@ -155,8 +155,13 @@ final class MoveBenchmark implements Benchmark {
             }
             steps.put(
                     UNPACKED,
-                    BenchRig.millis(() ->
-                            Luggage.unpack(id, List.of(workspace), brought, rig.key, homes.resolve("to/unpacked"))));
+                    BenchRig.millis(() -> Luggage.unpack(
+                            homes.resolve("to"),
+                            id,
+                            List.of(workspace),
+                            brought,
+                            rig.key,
+                            homes.resolve("to/unpacked"))));
             steps.put(RESUMED, BenchRig.millis(() -> to.resume(fetched, rig.key)));
             return steps;
         } finally {

@@ -82,8 +82,12 @@ class LuggageTest {
         StageFolder.delete(folder.resolve("agent"));
     }
 
+    private Path home() {
+        return folder.resolve("home");
+    }
+
     private void unpack() throws IOException {
-        Luggage.unpack(ID, folders(), archive, KEY, scratch);
+        Luggage.unpack(home(), ID, folders(), archive, KEY, scratch);
     }
 
     private void assertWhole() throws IOException {
@@ -204,16 +208,17 @@ class LuggageTest {
         await().untilAsserted(() -> assertEquals(List.of("a job", "a job@tmp"), beside()));
     }
 
-    /** The process that was to delete it was killed; it may have been of another stage. */
+    /** The process that was to delete it was killed. */
     @Test
     void whatAnEarlierProcessDidNotDeleteIsGone() throws Exception {
         pack();
         there();
-        Files.createDirectories(workspace);
-        Path left = Files.createDirectories(workspace.resolveSibling(".preemptible-aside-other-a job.old-1/deep"));
+        Path left = Files.createDirectories(
+                workspace.resolveSibling(".preemptible-aside-" + ID + "-0123456789abcdef-a job/gone-/deep"));
+        Files.setPosixFilePermissions(left.getParent().getParent(), PosixFilePermissions.fromString("rwx------"));
         unpack();
         assertWhole();
-        await().untilAsserted(() -> assertFalse(Files.exists(left.getParent())));
+        assertEquals(List.of("a job", "a job@tmp"), beside());
     }
 
     @Test
@@ -223,12 +228,15 @@ class LuggageTest {
         Files.createDirectories(workspace);
         Files.writeString(workspace.resolve("mine"), "mine");
         List<Path> other = List.of(workspace, folder.resolve("agent/workspace/other"));
-        assertThrows(IOException.class, () -> Luggage.unpack(ID, other, archive, KEY, scratch));
+        assertThrows(IOException.class, () -> Luggage.unpack(home(), ID, other, archive, KEY, scratch));
         assertEquals("mine", Files.readString(workspace.resolve("mine")));
         assertEquals(List.of("a job"), beside());
-        assertThrows(ImageException.class, () -> Luggage.unpack(ID, folders(), archive, ImageKey.generate(), scratch));
         assertThrows(
-                ImageException.class, () -> Luggage.unpack(StageId.create("other"), folders(), archive, KEY, scratch));
+                ImageException.class,
+                () -> Luggage.unpack(home(), ID, folders(), archive, ImageKey.generate(), scratch));
+        assertThrows(
+                ImageException.class,
+                () -> Luggage.unpack(home(), StageId.create("other"), folders(), archive, KEY, scratch));
         byte[] cut = Files.readAllBytes(archive);
         Files.write(archive, java.util.Arrays.copyOf(cut, cut.length / 2));
         assertThrows(ImageException.class, this::unpack);
@@ -252,7 +260,7 @@ class LuggageTest {
             Files.writeString(workspace.resolve("mine"), "mine");
             MoveRefusedException refused = assertThrows(
                     MoveRefusedException.class,
-                    () -> Luggage.unpack(ID, folders(), archive, KEY, disk.resolve("scratch")));
+                    () -> Luggage.unpack(home(), ID, folders(), archive, KEY, disk.resolve("scratch")));
             assertEquals(MoveObstacle.DISK_FULL, refused.misfit().obstacle());
             assertEquals("mine", Files.readString(workspace.resolve("mine")));
             assertEquals(List.of("a job"), beside());
@@ -262,28 +270,27 @@ class LuggageTest {
         }
     }
 
-    /** Its process was killed between two renames. */
+    /** The folders are made on it, of what was unpacked elsewhere. */
     @Test
-    void anAttemptThatWasCutOffIsFinishedByTheNext() throws Exception {
+    void aDiskThatIsFullOnlyThereRefusesTheMove() throws Exception {
         pack();
         there();
-        Files.createDirectories(workspace);
-        Files.writeString(workspace.resolve("old"), "");
-        SetAside.of(ID, folders());
-        Files.createDirectories(workspace.resolve("half made"));
-        unpack();
-        assertWhole();
-        await().untilAsserted(() -> assertEquals(List.of("a job", "a job@tmp"), beside()));
-        there();
-        Files.createDirectories(workspace);
-        Files.writeString(workspace.resolve("old"), "");
-        SetAside.of(ID, folders());
-        Files.createDirectories(workspace.resolve("half made"));
-        try (SetAside again = SetAside.of(ID, folders())) {
-            assertFalse(Files.exists(workspace));
+        Path disk = Files.createDirectories(folder.resolve("agent"));
+        assumeTrue(
+                HostProcess.isRoot()
+                        && HostTool.run(10, List.of("mount", "-t", "tmpfs", "-o", "size=1m", "full", disk.toString()))
+                                .ok(),
+                "a small disk cannot be mounted");
+        try {
+            Files.createDirectories(workspace);
+            Files.writeString(workspace.resolve("mine"), "mine");
+            MoveRefusedException refused = assertThrows(MoveRefusedException.class, this::unpack);
+            assertEquals(MoveObstacle.DISK_FULL, refused.misfit().obstacle());
+            assertEquals("mine", Files.readString(workspace.resolve("mine")));
+            assertEquals(List.of("a job"), beside());
+        } finally {
+            HostTool.run(10, List.of("umount", disk.toString()));
         }
-        assertTrue(Files.exists(workspace.resolve("old")));
-        assertFalse(Files.exists(workspace.resolve("half made")));
     }
 
     @Test

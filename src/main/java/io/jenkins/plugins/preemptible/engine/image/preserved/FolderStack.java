@@ -19,15 +19,21 @@ import java.util.List;
  */
 final class FolderStack implements Closeable {
 
-    private final Path root;
+    private final String root;
     private final List<String> names = new ArrayList<>();
     private final List<OpenFolder> open = new ArrayList<>();
 
     /** @param root the preserved path, absolute and normal, not the root of the file system */
     FolderStack(Path root, boolean makeMissing) throws IOException {
-        this.root = root;
+        this.root = root.getFileName().toString();
         Path above = root.getParent();
         open.add(makeMissing ? OpenFolder.makeAll(above) : OpenFolder.of(above));
+    }
+
+    /** The same of a preserved path that has another name, in a folder that is open already. */
+    FolderStack(OpenFolder above, String name) throws IOException {
+        this.root = name;
+        open.add(above.again());
     }
 
     /**
@@ -61,7 +67,7 @@ final class FolderStack implements Closeable {
 
     private List<String> names(String below) {
         List<String> all = new ArrayList<>();
-        all.add(root.getFileName().toString());
+        all.add(root);
         if (!below.isEmpty()) {
             all.addAll(List.of(below.split("/", -1)));
         }

@@ -3,12 +3,16 @@ package io.jenkins.plugins.preemptible.engine.image.preserved;
 import java.io.Closeable;
 import java.io.IOException;
 import java.nio.charset.Charset;
+import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.FileSystemException;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.util.Map;
 import jnr.ffi.LibraryLoader;
+import jnr.ffi.Runtime;
 import jnr.ffi.annotations.In;
 
 /**
@@ -22,7 +26,7 @@ import jnr.ffi.annotations.In;
  *   <li>Such a path holds one name; what is under the name is not followed as long as the caller says NOFOLLOW.
  * </ol>
  *
- * Linux only. For one thread. Sources: open(2), utimensat(2), proc(5).
+ * Linux only. For one thread. Sources: open(2), renameat2(2), utimensat(2), proc(5).
  */
 public final class OpenFolder implements Closeable {
 
@@ -35,6 +39,17 @@ public final class OpenFolder implements Closeable {
     private static final int AT_SYMLINK_NOFOLLOW = 0x100;
     /** Leaves the time of the last access as it is. */
     private static final long UTIME_OMIT = (1L << 30) - 2;
+    /** renameat2(2) has a function in new C libraries only; by Java's name of the architecture. */
+    private static final Map<String, Long> RENAMEAT2 = Map.of("amd64", 316L, "aarch64", 276L, "riscv64", 276L);
+
+    private static final int RENAME_NOREPLACE = 1;
+    private static final int RENAME_EXCHANGE = 2;
+    private static final int ENOENT = 2;
+    private static final int EEXIST = 17;
+    private static final int EINVAL = 22;
+    private static final int ENOSYS = 38;
+    private static final int EOPNOTSUPP = 95;
+    private static final int OF_OTHERS = 077;
     /** In which Java says names of files to the system. */
     private static final Charset NAMES = Charset.forName(System.getProperty("sun.jnu.encoding", "UTF-8"));
 
@@ -47,6 +62,10 @@ public final class OpenFolder implements Closeable {
         int mkfifo(String path, int mode);
 
         int utimensat(int folder, byte[] path, @In long[] times, int flags);
+
+        int geteuid();
+
+        long syscall(long number, long from, @In byte[] name, long to, @In byte[] other, long flags);
     }
 
     private static final class Bound {
@@ -67,7 +86,7 @@ public final class OpenFolder implements Closeable {
     }
 
     /** The same; folders that are missing are made. */
-    static OpenFolder makeAll(Path path) throws IOException {
+    public static OpenFolder makeAll(Path path) throws IOException {
         return of(path, true);
     }
 
@@ -123,6 +142,81 @@ public final class OpenFolder implements Closeable {
         return Path.of("/proc/self/fd/" + descriptor);
     }
 
+    /** The same folder, opened once more: each of the two is closed for itself. */
+    OpenFolder again() throws IOException {
+        return open(itself() + "/.", shown);
+    }
+
+    /**
+     * Makes a folder in this one, for this process's user only, and opens it.
+     *
+     * @throws IOException also when something of that name is there, or when the new folder was replaced before it was open
+     */
+    public OpenFolder makePrivate(String name) throws IOException {
+        Files.createDirectory(
+                at(name), PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
+        OpenFolder made = child(name);
+        if (!made.isPrivate()) {
+            made.close();
+            throw new FileSystemException(shown.resolve(name).toString(), null, "was replaced while it was made");
+        }
+        return made;
+    }
+
+    /** Whether it is of this process's user, and nobody else may look into it. */
+    public boolean isPrivate() throws IOException {
+        Map<String, Object> is = Files.readAttributes(itself(), "unix:uid,mode");
+        return is.get("uid").equals(Bound.C.geteuid()) && ((int) is.get("mode") & OF_OTHERS) == 0;
+    }
+
+    /**
+     * Swaps what is under a name here with what is under a name there, whatever the two are: at no moment is one of the
+     * names missing.
+     *
+     * @return false, and nothing is done, where kernel or file system cannot
+     * @throws NoSuchFileException when one of them is missing
+     */
+    public boolean exchange(String name, OpenFolder there, String other) throws IOException {
+        return rename(name, there, other, RENAME_EXCHANGE);
+    }
+
+    /**
+     * Moves what is under a name here to a name there that nothing has yet.
+     *
+     * @return false, and nothing is done, where kernel or file system cannot tell
+     * @throws FileAlreadyExistsException when something has it
+     */
+    public boolean moveToFree(String name, OpenFolder there, String other) throws IOException {
+        return rename(name, there, other, RENAME_NOREPLACE);
+    }
+
+    private boolean rename(String name, OpenFolder there, String other, int flags) throws IOException {
+        Long number = RENAMEAT2.get(System.getProperty("os.arch"));
+        if (number == null) {
+            return false;
+        }
+        if (Bound.C.syscall(number, AT_FDCWD, bytes(at(name)), AT_FDCWD, bytes(there.at(other)), flags) == 0) {
+            return true;
+        }
+        int error = Runtime.getRuntime(Bound.C).getLastError();
+        String from = shown.resolve(name).toString();
+        String to = there.shown.resolve(other).toString();
+        switch (error) {
+            case EINVAL, ENOSYS, EOPNOTSUPP:
+                return false;
+            case ENOENT:
+                throw new NoSuchFileException(from, to, null);
+            case EEXIST:
+                throw new FileAlreadyExistsException(from, to, null);
+            default:
+                throw new FileSystemException(from, to, "cannot be renamed: error " + error);
+        }
+    }
+
+    private static byte[] bytes(Path path) {
+        return (path + "\0").getBytes(NAMES);
+    }
+
     private void makeFifo(String name) throws IOException {
         if (Bound.C.mkfifo(at(name).toString(), 0600) != 0) {
             throw new FileSystemException(shown.resolve(name).toString(), null, "no FIFO can be made here");
@@ -160,8 +254,8 @@ public final class OpenFolder implements Closeable {
      * @param nanos from 0 to 999,999,999, before 1970 as well
      */
     public static void setModified(Path path, long seconds, int nanos) throws IOException {
-        byte[] name = (path + "\0").getBytes(NAMES);
-        if (Bound.C.utimensat(AT_FDCWD, name, new long[] {0, UTIME_OMIT, seconds, nanos}, AT_SYMLINK_NOFOLLOW) != 0) {
+        if (Bound.C.utimensat(AT_FDCWD, bytes(path), new long[] {0, UTIME_OMIT, seconds, nanos}, AT_SYMLINK_NOFOLLOW)
+                != 0) {
             throw new FileSystemException(path.toString(), null, "its time cannot be set here");
         }
     }

@@ -24,6 +24,7 @@ import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.Collection;
 import java.util.HashMap;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -48,6 +49,10 @@ public final class PreservedFiles {
     private final ImageManifest manifest;
     private final Path unpacked;
     private final Map<String, EntryInfo> contents = new HashMap<>();
+    /** Where the roots are made that do not go straight to their places. */
+    private final Map<String, OpenFolder> apart = new HashMap<>();
+
+    private String nameApart;
     private boolean byRename;
 
     public PreservedFiles(ImageManifest manifest, Path unpacked) {
@@ -78,12 +83,44 @@ public final class PreservedFiles {
      *     folder where a file belongs, NO_SPACE, INPUT_OUTPUT
      */
     public int putBack(Collection<Path> allowed) throws ImageException {
-        return putBack(allowed, false);
+        if (allowed != null) {
+            places(allowed);
+        }
+        return putBackAll();
     }
 
-    /** The same, once: what was unpacked is taken from there, where that is the same file system. */
-    public int putBackByRename(Collection<Path> allowed) throws ImageException {
-        return putBack(allowed, true);
+    /**
+     * Where the declared paths are that the image brings along: links on their way are resolved.
+     *
+     * @throws ImageException UNSAFE_ENTRY for an image that brings others
+     */
+    public Map<Path, Path> places(Collection<Path> allowed) throws ImageException {
+        Map<Path, Path> places = new LinkedHashMap<>();
+        for (String root : manifest.preservedRoots()) {
+            Path declared = allowed.stream()
+                    .filter(path -> isSame(path, Path.of(root)))
+                    .findFirst()
+                    .orElseThrow(() -> new ImageException(
+                            UNSAFE_ENTRY, root, "it is not among the stage's preserved paths", null));
+            places.put(declared, Path.of(root));
+        }
+        return places;
+    }
+
+    /**
+     * Makes everything anew, each place under another name in a folder of its own. Once: what was unpacked is taken from
+     * there, where that is the same file system.
+     *
+     * @param folders by all {@link #places}; nobody else may write there, and nothing has the name yet
+     */
+    public void makeIn(Map<Path, OpenFolder> folders, String name) throws ImageException {
+        folders.forEach((place, folder) -> apart.put(place.toString(), folder));
+        if (!apart.keySet().containsAll(manifest.preservedRoots())) {
+            throw new IllegalArgumentException("a folder for each place is expected");
+        }
+        nameApart = name;
+        byRename = true;
+        putBackAll();
     }
 
     /** Whether a writer could have said what a manifest says of a file's extended attributes. */
@@ -92,13 +129,7 @@ public final class PreservedFiles {
                 || file.attributes().entrySet().stream().allMatch(FileTraits::isSound);
     }
 
-    private int putBack(Collection<Path> allowed, boolean once) throws ImageException {
-        for (String root : manifest.preservedRoots()) {
-            if (allowed != null && allowed.stream().noneMatch(a -> isSame(a, Path.of(root)))) {
-                throw new ImageException(UNSAFE_ENTRY, root, "it is not among the stage's preserved paths", null);
-            }
-        }
-        byRename = once;
+    private int putBackAll() throws ImageException {
         int changed = 0;
         for (int root = 0; root < manifest.preservedRoots().size(); root++) {
             changed += putBack(root, Path.of(manifest.preservedRoots().get(root)));
@@ -124,7 +155,7 @@ public final class PreservedFiles {
     private int putBack(int root, Path path) throws ImageException {
         int changed = 0;
         String at = "";
-        try (FolderStack stack = new FolderStack(path, true)) {
+        try (FolderStack stack = stack(path, true)) {
             for (int number = 0; number < manifest.preserved().size(); number++) {
                 PreservedFile file = manifest.preserved().get(number);
                 if (file.root() == root) {
@@ -156,6 +187,11 @@ public final class PreservedFiles {
         } catch (IOException e) {
             throw ImageException.writeFailed(path.resolve(at), e);
         }
+    }
+
+    private FolderStack stack(Path root, boolean makeMissing) throws IOException {
+        OpenFolder folder = apart.get(root.toString());
+        return folder == null ? new FolderStack(root, makeMissing) : new FolderStack(folder, nameApart);
     }
 
     private boolean put(OpenFolder folder, String name, PreservedFile file, int number) throws IOException {
@@ -260,8 +296,7 @@ public final class PreservedFiles {
 
     private boolean putHardlink(Path path, PreservedFile file) throws IOException {
         PreservedFile first = manifest.preserved().get(Integer.parseInt(file.link()));
-        try (FolderStack stack =
-                new FolderStack(Path.of(manifest.preservedRoots().get(first.root())), false)) {
+        try (FolderStack stack = stack(Path.of(manifest.preservedRoots().get(first.root())), false)) {
             Path other = stack.parentOf(first.path()).at(stack.nameOf(first.path()));
             if (Files.exists(path, LinkOption.NOFOLLOW_LINKS)
                     && PreservedScan.stateOf(path).equals(PreservedScan.stateOf(other))) {
