@@ -20,11 +20,20 @@ import jenkins.model.Jenkins;
  *
  * @param stage id
  * @param text what the form is for
- * @param targets agents with the stage's label, at least one and at most {@value #MOST}; those that fit are first
+ * @param targets names of the agents that fit; there is nothing to send without one
+ * @param unfitSummary how many agents with its label do not fit
+ * @param unfit a sentence each for at most {@value #MOST} of those
+ * @param unfitMore how many more do not fit; null when none
  */
-public record MoveForm(String stage, String text, List<Target> targets) {
+public record MoveForm(
+        String stage,
+        String text,
+        List<String> targets,
+        String unfitSummary,
+        List<String> unfit,
+        @CheckForNull String unfitMore) {
 
-    /** More make no list that people read; the command takes any agent. */
+    /** More make no list that people read; the command answers for any agent. */
     static final int MOST = 20;
 
     /** No agent fits such a stage, or the agent is none that anybody would ask for. */
@@ -35,19 +44,6 @@ public record MoveForm(String stage, String text, List<Target> targets) {
             MoveObstacle.ANSWER_AWAITED,
             MoveObstacle.OWN_AGENT,
             MoveObstacle.OTHER_LABEL);
-
-    /**
-     * An agent of the list.
-     *
-     * @param name as the form sends it
-     * @param text what people read: its name, and what stands against it
-     */
-    public record Target(String name, String text, boolean fits) {}
-
-    /** Whether any of them fits, so that there is something to send. */
-    public boolean anyFits() {
-        return targets.get(0).fits();
-    }
 
     /** Stages that go nowhere, and those whose label no other agent has, have none. */
     static List<MoveForm> of(List<StageRecord> stages) {
@@ -74,29 +70,31 @@ public record MoveForm(String stage, String text, List<Target> targets) {
 
     @CheckForNull
     private static MoveForm of(StageRecord stage, LiveStage live) {
-        List<Target> fitting = new ArrayList<>();
-        List<Target> others = new ArrayList<>();
+        List<String> fitting = new ArrayList<>();
+        List<String> unfit = new ArrayList<>();
         for (Node agent : Jenkins.get().getNodes()) {
             Misfit misfit = obstacle(stage, live, agent);
             String name = agent.getNodeName();
             if (misfit == null && DrainedAgents.get().contains(name)) {
-                others.add(new Target(
-                        name, Messages.ManualBuildAction_MoveNot(name, Messages.StageVerbs_Drained()), false));
+                unfit.add(Messages.ManualBuildAction_MoveNot(name, Messages.StageVerbs_Drained()));
             } else if (misfit == null) {
-                fitting.add(new Target(name, name, true));
+                fitting.add(name);
             } else if (!UNASKED.contains(misfit.obstacle())) {
-                others.add(new Target(name, Messages.ManualBuildAction_MoveNot(name, misfit.sentence()), false));
+                unfit.add(Messages.ManualBuildAction_MoveNot(name, misfit.sentence()));
             }
         }
-        fitting.addAll(others);
-        if (fitting.isEmpty()) {
+        if (fitting.isEmpty() && unfit.isEmpty()) {
             return null;
         }
+        int more = Math.max(0, unfit.size() - MOST);
         return new MoveForm(
                 stage.id(),
                 stage.suspended()
                         ? Messages.ManualBuildAction_Move(stage.name())
                         : Messages.ManualBuildAction_MoveRunning(stage.name()),
-                List.copyOf(fitting.subList(0, Math.min(MOST, fitting.size()))));
+                List.copyOf(fitting),
+                Messages.ManualBuildAction_MoveUnfit(stage.name(), unfit.size()),
+                List.copyOf(unfit.subList(0, unfit.size() - more)),
+                more == 0 ? null : Messages.ManualBuildAction_MoveUnfitMore(more));
     }
 }

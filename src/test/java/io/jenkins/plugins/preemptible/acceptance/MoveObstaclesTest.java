@@ -5,6 +5,7 @@ import static org.hamcrest.MatcherAssert.assertThat;
 import static org.hamcrest.Matchers.containsString;
 import static org.hamcrest.Matchers.not;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import hudson.cli.CLICommandInvoker;
@@ -29,6 +30,7 @@ import io.jenkins.plugins.preemptible.queue.LastDecision;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import org.htmlunit.html.DomNode;
 import org.jenkinsci.plugins.durabletask.executors.OnceRetentionStrategy;
 import org.jenkinsci.plugins.workflow.job.WorkflowRun;
 import org.jenkinsci.plugins.workflow.steps.durable_task.DurableTaskStep;
@@ -290,8 +292,10 @@ class MoveObstaclesTest extends MovedStages {
             Rig.awaitAnotherLook();
             assertEquals(1, Rig.log(stage).split("Not resumed on B", -1).length - 1);
             try (JenkinsRule.WebClient web = j.createWebClient()) {
-                String page = web.getPage(stage).asNormalizedText();
-                assertThat(page, containsString("B: not now. The agents have different root folders"));
+                DomNode told = web.getPage(stage).querySelector(".preemptible-unfit[open]");
+                assertThat(
+                        told.asNormalizedText(), containsString("B: not now. The agents have different root folders"));
+                assertNull(moveForm(stage), "a list in which nothing can be chosen");
             }
             hosts.connectAgain("A");
             Rig.awaitLog(stage, "Resumed on A");
