@@ -249,7 +249,7 @@ public final class ManualBuildAction implements Action {
                     buttons.add(new Button("again", stage.id(), Messages.ManualBuildAction_Again(stage.name())));
                 }
                 if (stage.byHand() || stage.moveTo() != null) {
-                    buttons.add(new Button("resume", stage.id(), Messages.ManualBuildAction_Resume(stage.name())));
+                    buttons.add(new Button("resume", stage.id(), resume(stage)));
                 }
                 if (stage.byHand()) {
                     continue;
@@ -275,6 +275,13 @@ public final class ManualBuildAction implements Action {
             }
         }
         return buttons;
+    }
+
+    /** One that runs, or waits for its turn by itself, has nothing to be resumed from but the wish. */
+    private static String resume(StageRecord stage) {
+        return stage.byHand()
+                ? Messages.ManualBuildAction_Resume(stage.name())
+                : Messages.ManualBuildAction_TakeBack(stage.name(), AgentVerbs.within(String.valueOf(stage.moveTo())));
     }
 
     private static String keep(StageRecord stage) {

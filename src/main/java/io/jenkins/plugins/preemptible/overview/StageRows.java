@@ -169,11 +169,13 @@ final class StageRows {
     private static List<Listing.Step> steps(StageRecord stage, boolean manages) {
         List<Listing.Step> steps = new ArrayList<>();
         if (maySuspend(stage)) {
-            if (stage.suspended() && stage.byHand()) {
+            if (stage.suspended() && (stage.byHand() || stage.moveTo() != null)) {
                 steps.add(step(StageConfirmation.Verb.RESUME, stage));
-            } else if (stage.suspended() || stage.whyNotSuspendable() == null) {
-                steps.add(
-                        step(stage.suspended() ? StageConfirmation.Verb.HOLD : StageConfirmation.Verb.SUSPEND, stage));
+            }
+            if (stage.suspended() && !stage.byHand()) {
+                steps.add(step(StageConfirmation.Verb.HOLD, stage));
+            } else if (!stage.suspended() && stage.whyNotSuspendable() == null) {
+                steps.add(step(StageConfirmation.Verb.SUSPEND, stage));
             }
         }
         if (manages && !NeverPreemptAction.holds(stage.runId())) {

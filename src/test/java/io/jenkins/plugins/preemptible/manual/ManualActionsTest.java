@@ -476,6 +476,9 @@ class ManualActionsTest {
         try {
             StageRegistry.get().update(stage().id(), StageChanges.moveTo(agent.getNodeName()));
             assertEquals(List.of("resume", "suspend"), buttons("owner"));
+            assertThat(
+                    web.page("owner", run.getUrl()).asNormalizedText(),
+                    containsString("Take back the move of stage “tests” to " + agent.getNodeName()));
             web.press("owner", run.getUrl(), "resume");
             assertNull(stage().moveTo());
             assertEquals(List.of("suspend"), buttons("owner"));

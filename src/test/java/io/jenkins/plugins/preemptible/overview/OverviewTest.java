@@ -11,6 +11,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import hudson.model.Item;
 import hudson.slaves.DumbSlave;
+import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
 import io.jenkins.plugins.preemptible.engine.move.MoveObstacle;
 import io.jenkins.plugins.preemptible.engine.policy.Reason;
 import io.jenkins.plugins.preemptible.event.StageEnded;
@@ -24,6 +25,7 @@ import io.jenkins.plugins.preemptible.hand.PreemptiblePermissions;
 import io.jenkins.plugins.preemptible.history.SuspensionHistoryAction;
 import io.jenkins.plugins.preemptible.lifecycle.agents.HowSuspended;
 import io.jenkins.plugins.preemptible.lifecycle.stage.Pretended;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageChanges;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
 import java.net.URL;
@@ -202,8 +204,28 @@ class OverviewTest {
         StageRegistry.get().update(stage().id(), StageRecord::notByHand);
     }
 
+    /** Its stage was suspended for a build, say, and not manually: what is to be taken back is the move. */
+    @Test
+    void aMoveIsTakenBackInTheList() throws Exception {
+        PreemptibleConfiguration.get().setMoveStages(true);
+        StageRegistry.get().update(stage().id(), s -> Pretended.suspend(s, System.currentTimeMillis()));
+        try {
+            assertEquals(List.of("Keep suspended"), links("suspender", "preemptible/"));
+            StageRegistry.get().update(stage().id(), StageChanges.moveTo(agent.getNodeName()));
+            assertEquals(List.of("Resume", "Keep suspended"), links("suspender", "preemptible/"));
+        } finally {
+            StageRegistry.get().update(stage().id(), StageChanges.moveTo(null));
+            StageRegistry.get().update(stage().id(), s -> Pretended.goOn(s, System.currentTimeMillis()));
+            PreemptibleConfiguration.get().setMoveStages(false);
+        }
+    }
+
     private static List<String> links(String user) throws Exception {
-        return page(user, "preemptible/running").querySelectorAll(".preemptible-steps a").stream()
+        return links(user, "preemptible/running");
+    }
+
+    private static List<String> links(String user, String list) throws Exception {
+        return page(user, list).querySelectorAll(".preemptible-steps a").stream()
                 .map(link -> link.asNormalizedText())
                 .toList();
     }
