@@ -13,6 +13,7 @@ import io.jenkins.plugins.preemptible.hand.PreemptiblePermissions;
 import io.jenkins.plugins.preemptible.history.AgentTimelines;
 import io.jenkins.plugins.preemptible.history.Timeline;
 import io.jenkins.plugins.preemptible.lifecycle.agents.HowSuspended;
+import io.jenkins.plugins.preemptible.lifecycle.stage.OutlivesAgent;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
 import io.jenkins.plugins.preemptible.view.RowsPart;
 import io.jenkins.plugins.preemptible.view.ShownName;
@@ -156,10 +157,20 @@ public final class ManualAgentAction implements Action {
         return switch (stage.state()) {
             case RUNNING -> Messages.ManualAgentAction_StateRunning();
             case SUSPENDING -> Messages.ManualAgentAction_StateSuspending();
-            case SUSPENDED -> Messages.ManualAgentAction_StateSuspended();
+            case SUSPENDED -> suspended(stage);
             case RESUMING -> Messages.ManualAgentAction_StateResuming();
             case ENDED, FAILED -> Messages.ManualAgentAction_StateEnded();
         };
+    }
+
+    /** Tells whether the stage still needs this agent: so long its host must not be restarted, or not go. */
+    private static String suspended(StageRecord stage) {
+        if (OutlivesAgent.isStored(stage)) {
+            return Messages.ManualAgentAction_StateStored();
+        }
+        return stage.frozen() || stage.memoryOnly() || stage.unsealed() || stage.thawByMillis() > 0
+                ? Messages.ManualAgentAction_StateFrozen()
+                : Messages.ManualAgentAction_StateSealed();
     }
 
     /** The last hour, as far as the looking user may see the jobs; has no row when nothing is known. */

@@ -30,6 +30,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import net.sf.json.JSONArray;
 import net.sf.json.JSONObject;
+import org.htmlunit.html.HtmlPage;
 import org.jenkinsci.plugins.workflow.graph.FlowNode;
 import org.jenkinsci.plugins.workflow.job.WorkflowJob;
 import org.jenkinsci.plugins.workflow.job.WorkflowRun;
@@ -156,12 +157,11 @@ class InMemoryOnlyTest extends OneAgent {
         assertEquals(
                 "MEMORY_ONLY", named(state.getJSONArray("agents"), "worker").getString("suspends"));
         assertEquals("UNKNOWN", named(state.getJSONArray("agents"), "").getString("suspends"));
+        HtmlPage agent = j.createWebClient().goTo("computer/worker/preemptible/");
+        assertThat(agent.getElementById("preemptible-how").getTextContent(), containsString("in memory only"));
         assertThat(
-                j.createWebClient()
-                        .goTo("computer/worker/preemptible/")
-                        .getElementById("preemptible-how")
-                        .getTextContent(),
-                containsString("in memory only"));
+                agent.querySelector("table[aria-label=Stages]").asNormalizedText(),
+                containsString("suspended, frozen in memory"));
     }
 
     private static JSONObject named(JSONArray agents, String name) {
