@@ -16,6 +16,7 @@ import io.jenkins.plugins.preemptible.history.PastSuspension;
 import io.jenkins.plugins.preemptible.history.SuspensionHistoryAction;
 import io.jenkins.plugins.preemptible.history.Timeline;
 import io.jenkins.plugins.preemptible.lifecycle.ResumedFrom;
+import io.jenkins.plugins.preemptible.lifecycle.stage.OutlivesAgent;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
 import io.jenkins.plugins.preemptible.view.ClockTime;
 import io.jenkins.plugins.preemptible.view.RowsPart;
@@ -198,10 +199,7 @@ public final class ManualBuildAction implements Action {
             } else if (stage.suspended()
                     && !stage.byHand()
                     && DrainedAgents.get().contains(stage.node())) {
-                sentences.add(
-                        DrainedAgents.get().evacuates(stage.node()) && stage.form() == StageRecord.Form.OWN
-                                ? Messages.ManualBuildAction_Evacuated(stage.name(), AgentVerbs.within(stage.node()))
-                                : Messages.ManualBuildAction_Drained(stage.name(), AgentVerbs.within(stage.node())));
+                sentences.add(drained(stage));
             }
             if (stage.imagePath() != null) {
                 sentences.add(Messages.ManualBuildAction_Image(
@@ -212,6 +210,16 @@ public final class ManualBuildAction implements Action {
             sentences.add(Messages.ManualBuildAction_More(stages.size() - RowsPart.MOST));
         }
         return sentences;
+    }
+
+    private static String drained(StageRecord stage) {
+        String agent = AgentVerbs.within(stage.node());
+        if (!DrainedAgents.get().evacuates(stage.node()) || stage.form() != StageRecord.Form.OWN) {
+            return Messages.ManualBuildAction_Drained(stage.name(), agent);
+        }
+        return OutlivesAgent.isStored(stage)
+                ? Messages.ManualBuildAction_EvacuatedSealed(stage.name(), agent)
+                : Messages.ManualBuildAction_Evacuated(stage.name(), agent);
     }
 
     /** Those that have sentences and buttons of their own in the row on the build's page. */

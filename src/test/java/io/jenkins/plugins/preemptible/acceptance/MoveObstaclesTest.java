@@ -164,7 +164,7 @@ class MoveObstaclesTest extends MovedStages {
         try (JenkinsRule.WebClient web = j.createWebClient()) {
             assertThat(
                     web.getPage(stage).asNormalizedText(),
-                    containsString("It is resumed on \u201cB\u201d as soon as it can go there"));
+                    containsString("It is resumed on B as soon as it can go there"));
             assertThat(
                     web.goTo("preemptible/suspended").asNormalizedText(),
                     containsString("To be resumed on B. No executor that the stage may use is idle."));

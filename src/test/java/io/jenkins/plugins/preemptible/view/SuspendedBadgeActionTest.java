@@ -114,9 +114,8 @@ class SuspendedBadgeActionTest {
         String line = build.getAction(SuspendedBadgeAction.class).getSentences().get(0);
 
         assertTrue(
-                line.endsWith(
-                        "It was suspended by ada. It is resumed on \u201cother-agent\u201d as soon as it can go there:"
-                                + " a user has asked for that."),
+                line.endsWith("It was suspended by ada. It is resumed on other-agent as soon as it can go there:"
+                        + " a user has asked for that."),
                 line);
     }
 
