@@ -30,7 +30,7 @@ import jenkins.model.Jenkins;
  */
 public final class LostAgents {
 
-    /** When each agent with stages was first seen away, as {@link System#nanoTime}. */
+    /** When each agent that has a stage, or was asked to restore one, was first seen away, as {@link System#nanoTime}. */
     private static final Map<String, Long> AWAY_SINCE = new ConcurrentHashMap<>();
 
     /** The same for those that are away or marked offline. */
@@ -93,7 +93,12 @@ public final class LostAgents {
         @Override
         protected void doRun() {
             Set<String> agents = new HashSet<>();
-            StageRegistry.get().all().forEach(stage -> agents.add(stage.node()));
+            for (StageRecord stage : StageRegistry.get().all()) {
+                agents.add(stage.node());
+                if (stage.restoringOn() != null) {
+                    agents.add(stage.restoringOn());
+                }
+            }
             agents.forEach(LostAgents::awayMillis);
             agents.forEach(LostAgents::offlineMillis);
             AWAY_SINCE.keySet().retainAll(agents);

@@ -17,6 +17,7 @@ import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.hand.DrainedAgents;
 import io.jenkins.plugins.preemptible.lifecycle.stage.ImagePath;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LuggageChanges;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageChanges;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
 import java.io.File;
@@ -222,6 +223,29 @@ class LostAgentTest extends OnTwoHosts {
         remove("A");
         Rig.awaitLog(stage, "It may still run on the host of that agent");
         endsOn("B", stage);
+    }
+
+    /** It is named where the stage waits for it, and not its own agent, which is there. */
+    @Test
+    void anotherAgentThatHasNotAnsweredIsNamed() throws Exception {
+        WorkflowRun stage = sealed();
+        hosts.connect("B");
+        String token = hosts.token("B");
+        hosts.kill("B");
+        awaitOffline("B");
+        StageRegistry.get()
+                .update(
+                        Rig.awaitState(StageState.SUSPENDED).id(),
+                        StageChanges.restoringOn("B", token).andThen(StageRecord::notByHand));
+        Rig.awaitLog(stage, "The agent 'B' has been away for");
+        assertThat(Rig.log(stage), containsString("It was asked to resume this stage and has not answered"));
+        assertThat(Rig.log(stage), not(containsString("The agent 'A' has been away for")));
+        assertEquals("A", Rig.awaitState(StageState.SUSPENDED).node());
+        remove("B");
+        Rig.awaitLog(stage, "Resumed on A");
+        Rig.awaitCounting(stage);
+        Files.createFile(hosts.workspace("A", "low").resolve("enough"));
+        j.assertBuildStatusSuccess(j.waitForCompletion(stage));
     }
 
     /** As an instance that was replaced, and connects by the name of the old one. */
