@@ -49,20 +49,7 @@ public record Snapshot(
         distinct("waiting item", waiting.stream().map(WaitingItem::id).toList());
     }
 
-    /** Nothing is known of executors that run something other than a preemptible stage. */
-    public Snapshot(
-            long nowMillis,
-            Limits limits,
-            List<Agent> agents,
-            List<RunningStage> running,
-            List<SuspendedStage> suspended,
-            List<WaitingItem> waiting,
-            Map<String, Long> usedMillis,
-            boolean roomForImages) {
-        this(nowMillis, limits, agents, running, suspended, waiting, usedMillis, roomForImages, List.of());
-    }
-
-    /** The controller's disk has room. */
+    /** The controller's disk has room, and nothing is known of executors that run something other than a preemptible stage. */
     public Snapshot(
             long nowMillis,
             Limits limits,
@@ -71,7 +58,7 @@ public record Snapshot(
             List<SuspendedStage> suspended,
             List<WaitingItem> waiting,
             Map<String, Long> usedMillis) {
-        this(nowMillis, limits, agents, running, suspended, waiting, usedMillis, true);
+        this(nowMillis, limits, agents, running, suspended, waiting, usedMillis, true, List.of());
     }
 
     /** Nobody's executor time is known. */

@@ -117,7 +117,8 @@ class MovePropertyTest {
                 plain.suspended(),
                 plain.waiting(),
                 plain.usedMillis(),
-                plain.roomForImages());
+                plain.roomForImages(),
+                List.of());
         assertEquals(PreemptionPolicy.decide(without), PreemptionPolicy.decide(plain));
     }
 

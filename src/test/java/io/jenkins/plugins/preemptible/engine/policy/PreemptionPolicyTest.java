@@ -315,7 +315,15 @@ class PreemptionPolicyTest {
                                     ? keep("item", Reason.NO_ROOM_FOR_IMAGE)
                                     : suspend("stage", "item", "a", Reason.HIGHER_PRIORITY_WAITS)),
                     PreemptionPolicy.decide(new Snapshot(
-                            NOW, limits, List.of(agent), List.of(stage), List.of(), List.of(item), Map.of(), false)),
+                            NOW,
+                            limits,
+                            List.of(agent),
+                            List.of(stage),
+                            List.of(),
+                            List.of(item),
+                            Map.of(),
+                            false,
+                            List.of())),
                     () -> free + " bytes are free");
         }
     }
