@@ -195,7 +195,7 @@ final class SandboxDecorator extends LauncherDecorator implements Serializable {
                     && command.get(0)
                             .substring(command.get(0).lastIndexOf('/') + 1)
                             .equals("kubectl")) {
-                throw new AbortException(Surroundings.containerInside("kubectl"));
+                throw new AbortException(Surroundings.KUBECTL_INSIDE);
             }
         }
 

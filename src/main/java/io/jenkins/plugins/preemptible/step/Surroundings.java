@@ -24,6 +24,10 @@ final class Surroundings {
     private static final String NODE = "node";
     static final String FUNCTION = "preemptible";
 
+    static final String KUBECTL_INSIDE =
+            "A container step (kubectl) inside preemptible { } is not possible: its processes run outside of the stage and"
+                    + " cannot be suspended with it. Move the container block out of preemptible { }.";
+
     private Surroundings() {}
 
     /** Why the block must not stand there, or null. */
@@ -57,11 +61,6 @@ final class Surroundings {
             }
         }
         return null;
-    }
-
-    static String containerInside(String what) {
-        return "A container step (" + what + ") inside preemptible { } is not possible: its processes run outside of"
-                + " the stage and cannot be suspended with it. Move the container block out of preemptible { }.";
     }
 
     /** Whether a container block of Docker stands around the block, inside of the {@code node} that owns the executor. */
