@@ -62,8 +62,8 @@ final class ResumeVerb {
         if (RemovedAgent.ends(now)) {
             return StageVerbs.done(now, waitsForRemoved(now));
         }
-        boolean goesNowhere = now.state() == StageState.RUNNING || now.undecided();
-        if (to != null && !stage.byHand() && goesNowhere) {
+        boolean goesNowhere = now.undecided() || now.state() == StageState.RUNNING && !stage.byHand();
+        if (to != null && goesNowhere) {
             return StageVerbs.done(now, Messages.StageVerbs_TakenBack(now.name(), AgentVerbs.within(to)));
         }
         boolean back = taken == TakenBack.DONE;

@@ -92,9 +92,7 @@ final class MoveWishes {
 
     @CheckForNull
     private static String whyNotSealed(StageRecord stage) {
-        return stage.memoryOnly() || stage.unsealed() || stage.thawByMillis() > 0
-                ? "no image of this stage is made."
-                : null;
+        return stage.memoryOnly() || stage.unsealed() ? "no image of this stage is made." : null;
     }
 
     @CheckForNull

@@ -19,6 +19,7 @@ import hudson.model.queue.QueueTaskDispatcher;
 import hudson.slaves.DumbSlave;
 import hudson.slaves.OfflineCause;
 import hudson.slaves.RetentionStrategy;
+import io.jenkins.plugins.preemptible.acceptance.faults.FullDisk;
 import io.jenkins.plugins.preemptible.engine.host.HostTool;
 import io.jenkins.plugins.preemptible.engine.move.MoveObstacle;
 import io.jenkins.plugins.preemptible.engine.policy.Action;
@@ -32,12 +33,17 @@ import java.nio.file.Path;
 import java.util.List;
 import org.htmlunit.html.DomNode;
 import org.jenkinsci.plugins.durabletask.executors.OnceRetentionStrategy;
+import org.jenkinsci.plugins.workflow.flow.FlowDurabilityHint;
+import org.jenkinsci.plugins.workflow.job.WorkflowJob;
 import org.jenkinsci.plugins.workflow.job.WorkflowRun;
+import org.jenkinsci.plugins.workflow.job.properties.DurabilityHintJobProperty;
 import org.jenkinsci.plugins.workflow.steps.durable_task.DurableTaskStep;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.jvnet.hudson.test.JenkinsRule;
 import org.jvnet.hudson.test.TestExtension;
 
@@ -51,16 +57,11 @@ class MoveObstaclesTest extends MovedStages {
             .with("lifecycle.SuspendedSteps.periodMillis", 3000)
             .with("lost.LostAgents.awayMillis", 3000);
 
-    private Path mounted;
-
     @AfterEach
     void asBefore() {
         DurableTaskStep.USE_WATCHING = false;
         KeepsOff.agent = null;
         KeepsOff.queuedOnly = false;
-        if (mounted != null) {
-            HostTool.run(10, List.of("umount", "--lazy", mounted.toString()));
-        }
     }
 
     /** Of another plugin, such as one that throttles. */
@@ -78,16 +79,9 @@ class MoveObstaclesTest extends MovedStages {
         }
     }
 
-    private String asked(String agent) {
-        CLICommandInvoker.Result said =
-                new CLICommandInvoker(j, "preemptible-move").invokeWithArgs("low", "1", "--to", agent);
-        return said.stdout() + said.stderr();
-    }
-
     /** The answer to a wish once both agents are described. */
     private void refuses(String agent, MoveObstacle why) {
-        String sentence = why.sentence();
-        String begin = sentence.substring(0, sentence.length() - 1);
+        String begin = sentence(why);
         await(begin).atMost(LONG).until(() -> asked(agent).contains(begin));
     }
 
@@ -152,9 +146,7 @@ class MoveObstaclesTest extends MovedStages {
         new CLICommandInvoker(j, "preemptible-drain").invokeWithArgs("B");
         await("refused").atMost(LONG).until(() -> asked("B").contains("The agent is being drained"));
         new CLICommandInvoker(j, "preemptible-drain").invokeWithArgs("B", "--undo");
-        FreeStyleProject busy = rig.freestyle("busy", 1, Rig.untilEnough());
-        busy.setAssignedLabel(Label.get("B"));
-        busy.scheduleBuild2(0).waitForStart();
+        rig.occupy("B");
         assertThat(asked("B"), containsString("is resumed on B as soon as an executor is idle there"));
         String id = StageRegistry.get().all().iterator().next().id();
         await("the right reason").atMost(LONG).until(() -> {
@@ -179,14 +171,11 @@ class MoveObstaclesTest extends MovedStages {
     void itsStoredWorkspaceHasNoRoomThere() throws Exception {
         WorkflowRun stage = begin("sh 'head -c 90000000 /dev/urandom > big'\n" + counter());
         suspend(stage, 1);
-        mounted =
-                Files.createDirectories(hosts.workspace("B", "low").getParent().getParent());
-        assertTrue(
-                HostTool.run(10, List.of("mount", "-t", "tmpfs", "-o", "size=60m,mode=755", "none", mounted.toString()))
-                        .ok());
-        hosts.connect("B");
-        refuses("B", MoveObstacle.DISK_FULL);
-        resumesOnItsOwn(stage);
+        try (FullDisk disk = diskOfB("60m")) {
+            hosts.connect("B");
+            refuses("B", MoveObstacle.DISK_FULL);
+            resumesOnItsOwn(stage);
+        }
     }
 
     /** Such steps end by a word of their agent to the controller that has begun them. */
@@ -213,6 +202,30 @@ class MoveObstaclesTest extends MovedStages {
         refuses("B", MoveObstacle.CAPTURED_FILE_PATH);
         assertThat(asked("B"), containsString("cannot be resumed on B. " + begin));
         assertThat(Rig.log(stage), not(containsString("Move to B requested")));
+        resumesOnItsOwn(stage);
+    }
+
+    /** As of a plugin that has lost a class, or of a list of lists that is too deep: an error, where Pipeline saves nothing. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void aProgramThatCannotBeSearched(boolean tooDeep) throws Exception {
+        hosts.connect("A");
+        WorkflowJob job = rig.pipeline(
+                "low",
+                5,
+                "preemptible(label: '" + Rig.LABEL + "') {\ndef kept = new " + Unwritable.class.getName() + "("
+                        + tooDeep + ")\n" + counter() + "\n}");
+        job.addProperty(new DurabilityHintJobProperty(FlowDurabilityHint.PERFORMANCE_OPTIMIZED));
+        WorkflowRun stage = Rig.start(job);
+        Rig.awaitLog(stage, "count-3\n");
+        suspend(stage, 1);
+        String begin = "The Pipeline keeps a folder of the agent, in a variable or for a block of a plugin"
+                + " (its program cannot be searched: java.lang."
+                + (tooDeep ? "StackOverflowError" : "NoClassDefFoundError");
+        assertThat(Rig.log(stage), containsString("The workspace is not stored with the image. " + begin));
+        hosts.connect("B");
+        refuses("B", MoveObstacle.CAPTURED_FILE_PATH);
+        assertThat(asked("B"), containsString("cannot be resumed on B. " + begin));
         resumesOnItsOwn(stage);
     }
 
@@ -244,6 +257,33 @@ class MoveObstaclesTest extends MovedStages {
         awaitMoved(stage, "A", "B");
         endsOn("B", stage);
         awaitClean("A");
+    }
+
+    /** Such a move is taken back as any other one; the stage waits for people again. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void aMoveOfAStageThatItsOwnAgentCannotResumeIsTakenBack(boolean suspendedManually) throws Exception {
+        hosts.connect("B");
+        rig.occupy("B");
+        FreeStyleProject high = rig.freestyle("high", 1, Rig.untilEnough());
+        WorkflowRun stage = preempted(high);
+        Pretended.undecided(record().id(), "Its agent cannot.");
+        if (suspendedManually) {
+            new CLICommandInvoker(j, "preemptible-suspend").invokeWithArgs("low", "1");
+        }
+        move("B");
+        CLICommandInvoker.Result back = new CLICommandInvoker(j, "preemptible-resume").invokeWithArgs("low", "1");
+        assertEquals(0, back.returnCode(), back.stderr());
+        assertThat(back.stdout(), containsString("to B is taken back: nothing of the stage was changed."));
+        assertThat(back.stdout(), not(containsString("is resumed as soon as")));
+        assertNull(record().moveTo());
+        assertEquals("Its agent cannot.", record().whyNotResumed());
+        ends(high);
+        Rig.awaitAnotherLook();
+        assertEquals(StageState.SUSPENDED, record().state(), "its own agent is idle, and is not asked");
+        new CLICommandInvoker(j, "preemptible-resume").invokeWithArgs("--again", "low", "1");
+        Rig.awaitLog(stage, "Resumed on A");
+        endsOn("A", stage);
     }
 
     @Test

@@ -10,8 +10,6 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 
 import hudson.FilePath;
 import hudson.cli.CLICommandInvoker;
-import hudson.model.FreeStyleProject;
-import hudson.model.Label;
 import hudson.model.Messages;
 import hudson.model.Node;
 import hudson.model.Queue;
@@ -59,10 +57,7 @@ class MoveWishesTest extends MovedStages {
         WorkflowRun stage = begin(counter());
         suspend(stage, 1);
         DumbSlave agent = hosts.connect("B");
-        FreeStyleProject busy = rig.freestyle("busy", 1, Rig.untilEnough());
-        busy.setAssignedLabel(Label.get("B"));
-        busy.scheduleBuild2(0);
-        await("B is busy").atMost(LONG).until(() -> busy.getLastBuild() != null);
+        rig.occupy("B");
         move("B");
         agent.setLabelString("other");
         agent.save();

@@ -4,9 +4,14 @@ import static org.awaitility.Awaitility.await;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import hudson.cli.CLICommandInvoker;
+import hudson.model.ComputerSet;
 import hudson.model.Slave;
+import hudson.node_monitors.DiskSpaceMonitor;
+import io.jenkins.plugins.preemptible.acceptance.faults.FullDisk;
+import io.jenkins.plugins.preemptible.engine.move.MoveObstacle;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
+import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import org.jenkinsci.plugins.workflow.job.WorkflowRun;
@@ -45,6 +50,25 @@ abstract class MovedStages extends OnTwoHosts {
                                 .invokeWithArgs("low", "1", "--to", agent)
                                 .returnCode()
                         == 0);
+    }
+
+    /** What the command says to that wish. */
+    String asked(String agent) {
+        CLICommandInvoker.Result said =
+                new CLICommandInvoker(j, "preemptible-move").invokeWithArgs("low", "1", "--to", agent);
+        return said.stdout() + said.stderr();
+    }
+
+    /** What the sentence of that obstacle begins with, whatever it tells besides. */
+    static String sentence(MoveObstacle obstacle) {
+        String sentence = obstacle.sentence();
+        return sentence.substring(0, sentence.length() - 1);
+    }
+
+    /** The disk of agent B. Jenkins does not watch it: it would mark an agent offline that has less than a gigabyte. */
+    FullDisk diskOfB(String size) throws IOException {
+        ComputerSet.getMonitors().remove(DiskSpaceMonitor.class);
+        return new FullDisk(hosts.folder("B"), size);
     }
 
     static void awaitMoved(WorkflowRun stage, String from, String to) {

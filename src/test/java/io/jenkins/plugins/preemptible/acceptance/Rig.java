@@ -11,6 +11,7 @@ import hudson.model.Executor;
 import hudson.model.FreeStyleBuild;
 import hudson.model.FreeStyleProject;
 import hudson.model.Job;
+import hudson.model.Label;
 import hudson.model.Node;
 import hudson.model.Run;
 import hudson.model.Slave;
@@ -193,9 +194,16 @@ final class Rig {
     FreeStyleProject freestyle(String name, int priority, String shell) throws Exception {
         FreeStyleProject job = j.createProject(FreeStyleProject.class, name);
         job.addProperty(new PriorityJobProperty(true, priority));
-        job.setAssignedLabel(hudson.model.Label.get(LABEL));
+        job.setAssignedLabel(Label.get(LABEL));
         job.getBuildersList().add(new Shell(shell));
         return job;
+    }
+
+    /** A build of the job {@code busy} has the executor of that agent until {@link #untilEnough}. */
+    void occupy(String agent) throws Exception {
+        FreeStyleProject busy = freestyle("busy", 1, untilEnough());
+        busy.setAssignedLabel(Label.get(agent));
+        busy.scheduleBuild2(0).waitForStart();
     }
 
     /** A stage that counts to n in the console, a tenth of a second a step, its count in memory only. */

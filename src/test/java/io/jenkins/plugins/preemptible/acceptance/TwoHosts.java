@@ -181,6 +181,11 @@ final class TwoHosts implements AutoCloseable {
         return base.resolve(host).resolve("workspace").resolve(job);
     }
 
+    /** That an agent has in the place of {@link #root}. */
+    Path folder(String host) {
+        return base.resolve(host);
+    }
+
     /** The stages that an agent knows. */
     int stages(String host) {
         return Engine.open(base.resolve(host).resolve("preemptible")).list().size();

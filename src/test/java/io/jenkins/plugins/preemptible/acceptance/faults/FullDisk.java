@@ -12,13 +12,13 @@ import java.time.Duration;
 import java.util.List;
 
 /** A file system in memory that can be filled. */
-final class FullDisk implements AutoCloseable {
+public final class FullDisk implements AutoCloseable {
 
     private final Path folder;
     private final String size;
 
     /** Mounts it. */
-    FullDisk(Path folder, String size) throws IOException {
+    public FullDisk(Path folder, String size) throws IOException {
         this.folder = Files.createDirectories(folder);
         this.size = size;
         HostTool.Answer mounted = HostTool.run(
@@ -31,7 +31,7 @@ final class FullDisk implements AutoCloseable {
     }
 
     /** Leaves it as large as what it holds: nothing has to be written for that, and no memory is taken. */
-    void fill() {
+    public void fill() {
         // What is written meanwhile makes it too small a size.
         await("the disk is full")
                 .pollDelay(Duration.ZERO)
@@ -43,7 +43,7 @@ final class FullDisk implements AutoCloseable {
                 });
     }
 
-    void empty() {
+    public void empty() {
         assertTrue(resize(size));
     }
 
