@@ -50,7 +50,7 @@ public final class FrozenOnly {
             return seen;
         }
         // After a restart of the controller nothing has been seen, and a frozen stage is not looked at.
-        return stage.frozenOnlyBytes() > 0 ? stage.frozenOnlyBytes() : UNKNOWN_BYTES;
+        return stage.residentBytes() >= 0 ? stage.residentBytes() : UNKNOWN_BYTES;
     }
 
     /** With how much memory at most this stage may be frozen in that way; 0 = not at all. */

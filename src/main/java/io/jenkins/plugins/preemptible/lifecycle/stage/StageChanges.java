@@ -82,11 +82,9 @@ public final class StageChanges {
      * It cannot be dumped: its processes are frozen for a time, and its executor may go. SUSPENDING becomes SUSPENDED, frozen.
      *
      * @param thawByMillis by when it is to run again, in milliseconds since 1970
-     * @param memoryBytes that it has
      */
-    public static Consumer<StageRecord> frozenOnly(Suspended suspended, long thawByMillis, long memoryBytes) {
+    public static Consumer<StageRecord> frozenOnly(Suspended suspended, long thawByMillis) {
         return stage -> {
-            stage.frozenOnlyBytes = memoryBytes;
             // That was for the sake of an image which there will not be.
             stage.memoryOnly &= !stage.notRestorable;
             suspended.in(stage, Event.FROZEN);

@@ -162,8 +162,6 @@ public final class StageRecord implements Cloneable {
      * milliseconds since 1970. 0 for all others, and in the records of versions that knew no such thing.
      */
     long thawByMillis;
-    /** How much memory it had then, in bytes; 0 in the records of versions that did not note it. */
-    long frozenOnlyBytes;
     /** Of a suspended stage: how much memory it had then, in bytes; 0 = unknown, and in the records of versions that did not note it. */
     long residentBytes;
     /** For how long it stood still in that way before it runs now; else 0. */
@@ -680,11 +678,6 @@ public final class StageRecord implements Cloneable {
      */
     public long thawByMillis() {
         return thawByMillis;
-    }
-
-    /** How much memory it had when it was frozen only, in bytes; 0 = unknown. */
-    public long frozenOnlyBytes() {
-        return frozenOnlyBytes;
     }
 
     /** How much memory it had when it was suspended last, in bytes; -1 = unknown. */

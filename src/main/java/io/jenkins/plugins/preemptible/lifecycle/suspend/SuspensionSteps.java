@@ -219,7 +219,7 @@ final class SuspensionSteps {
                 before.id(),
                 (frozenOnly
                                 ? StageChanges.frozenOnly(
-                                        suspended(), given.clock().nowMillis() + longestMillis, frozen.residentBytes())
+                                        suspended(), given.clock().nowMillis() + longestMillis)
                                 : StageChanges.frozen(suspended(), frozen.memoryOnly(), key))
                         .andThen(StageChanges.had(frozen.residentBytes())));
         if (stage == null || !release(stage)) {

@@ -30,7 +30,7 @@ class RolledBackTest {
         SUSPENDING(StageChanges.chosen()),
         FROZEN(SUSPENDING, frozen(false)),
         MEMORY_ONLY(SUSPENDING, frozen(true)),
-        FROZEN_ONLY(SUSPENDING, StageChanges.frozenOnly(FOR_ANOTHER, 3_000_000, 7)),
+        FROZEN_ONLY(SUSPENDING, StageChanges.frozenOnly(FOR_ANOTHER, 3_000_000)),
         UNSEALED(FROZEN, StageChanges.unsealed()),
         NOT_RESTORABLE(FROZEN, StageChanges.notRestorable()),
         RESUMING(FROZEN, StageChanges.resuming()),
