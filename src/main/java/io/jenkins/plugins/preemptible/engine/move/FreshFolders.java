@@ -61,7 +61,7 @@ import java.util.regex.Pattern;
  *
  * <p>After {@link #remove} no attempt that began before it changes a place any more, not even one of a process that lives on
  * without its connection: each looks for its own name in the note once its hidden folders are there, and {@link #remove} first
- * takes that name out of the note and then the new folder's name away.
+ * takes that name out of the note and then deletes its hidden folder, whose content goes to another one before.
  *
  * <p>For one thread.
  */
@@ -109,6 +109,10 @@ final class FreshFolders implements AutoCloseable {
     private final List<Fresh> all = new ArrayList<>();
     private boolean swapped;
 
+    private static String hiddenName(StageId id, String attempt, Path place) {
+        return PREFIX + id + "-" + attempt + "-" + place.getFileName();
+    }
+
     private static String randomName() {
         return String.format("%016x", RANDOM.nextLong());
     }
@@ -155,13 +159,13 @@ final class FreshFolders implements AutoCloseable {
             notes(home).write(id, new UnpackedFolders(List.copyOf(noted), attempt));
         }
         for (String place : noted) {
-            clear(id, ANY, Path.of(place));
+            takeAway(id, Path.of(place));
             delete(id, ANY, Path.of(place));
         }
     }
 
     private void make(Path place, OpenFolder parent) throws IOException {
-        String hidden = PREFIX + id + "-" + attempt + "-" + place.getFileName();
+        String hidden = hiddenName(id, attempt, place);
         try {
             all.add(new Fresh(place, parent, hidden, parent.makePrivate(hidden)));
         } catch (IOException | RuntimeException e) {
@@ -329,7 +333,7 @@ final class FreshFolders implements AutoCloseable {
                 places = noted.folders().stream().map(Path::of).toList();
                 revoke(home, id, new UnpackedFolders(noted.folders(), removal));
             }
-            if (ofAll(places, place -> clear(id, ANY, place))) {
+            if (ofAll(places, place -> takeAway(id, place))) {
                 OldImages.later(() -> finish(home, id, places, removal, gone));
             }
         } catch (IOException e) {
@@ -444,6 +448,25 @@ final class FreshFolders implements AutoCloseable {
                     Files.move(opened.at(name), opened.at(GONE + randomName()), StandardCopyOption.ATOMIC_MOVE);
                 }
             }
+        });
+    }
+
+    /**
+     * Leaves no attempt the folder that it has hidden: from a folder that was deleted the kernel moves nothing to a place, and
+     * from a place nothing into it. What was in there is in another hidden folder then.
+     */
+    private static void takeAway(StageId id, Path place) throws IOException {
+        clear(id, ANY, place);
+        ofHidden(id, ANY, place, (parent, hidden, opened) -> {
+            List<String> cleared = names(opened);
+            if (!cleared.isEmpty()) {
+                try (OpenFolder own = parent.makePrivate(hiddenName(id, randomName(), place))) {
+                    for (String name : cleared) {
+                        Files.move(opened.at(name), own.at(name), StandardCopyOption.ATOMIC_MOVE);
+                    }
+                }
+            }
+            Files.deleteIfExists(parent.at(hidden));
         });
     }
 

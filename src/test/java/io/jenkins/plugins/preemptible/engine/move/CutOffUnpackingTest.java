@@ -1,6 +1,5 @@
 package io.jenkins.plugins.preemptible.engine.move;
 
-import static org.awaitility.Awaitility.await;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
@@ -8,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.jenkins.plugins.preemptible.engine.api.StageId;
+import io.jenkins.plugins.preemptible.engine.home.OldImages;
 import io.jenkins.plugins.preemptible.engine.host.HostProcess;
 import io.jenkins.plugins.preemptible.engine.image.ImageKey;
 import io.jenkins.plugins.preemptible.engine.image.preserved.OpenFolder;
@@ -25,6 +25,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import org.awaitility.Awaitility;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -99,11 +100,19 @@ class CutOffUnpackingTest {
         }
     }
 
+    private static void await(CountDownLatch latch) {
+        try {
+            assertTrue(latch.await(1, TimeUnit.MINUTES));
+        } catch (InterruptedException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
     /** Waits until it is done. */
     private void clean(StageId id) throws Exception {
         CountDownLatch gone = new CountDownLatch(1);
         Luggage.removeHidden(home, id, gone::countDown);
-        assertTrue(gone.await(1, TimeUnit.MINUTES));
+        await(gone);
     }
 
     private void assertNothingIsLeft() throws IOException {
@@ -193,9 +202,15 @@ class CutOffUnpackingTest {
             }
             Stopped stopped = stopped(exchanges, old || exchanges ? steps : Math.min(steps, 2));
             fill("later");
-            clean(ID);
+            CountDownLatch deletes = new CountDownLatch(1);
+            CountDownLatch gone = new CountDownLatch(1);
+            OldImages.later(() -> await(deletes));
+            Luggage.removeHidden(home, ID, gone::countDown);
             assertLater();
             stopped.goOn();
+            assertLater();
+            deletes.countDown();
+            await(gone);
             assertLater();
             assertNothingIsLeft();
             StageFolder.delete(workspace);
@@ -219,7 +234,7 @@ class CutOffUnpackingTest {
         stopped.goOn();
         assertEquals(List.of(NEW, NEW), List.of(in(workspace), in(temporary)));
         assertTrue(Files.isSameFile(workspace.resolve(NEW), temporary.resolve("linked")));
-        await().untilAsserted(() -> assertEquals(List.of(), hidden()));
+        Awaitility.await().untilAsserted(() -> assertEquals(List.of(), hidden()));
         assertTrue(Luggage.isNoted(home, ID), "the stage is here");
         clean(ID);
         assertNothingIsLeft();
@@ -441,7 +456,8 @@ class CutOffUnpackingTest {
                 .redirectErrorStream(true)
                 .redirectOutput(folder.resolve("said").toFile())
                 .start();
-        await().atMost(Duration.ofMinutes(1))
+        Awaitility.await()
+                .atMost(Duration.ofMinutes(1))
                 .pollDelay(Duration.ZERO)
                 .pollInterval(Duration.ofMillis(5))
                 .until(() -> hidden().size() == 2 || !java.isAlive());
