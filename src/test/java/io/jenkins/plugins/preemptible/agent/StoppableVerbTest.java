@@ -110,7 +110,7 @@ class StoppableVerbTest {
         }
     }
 
-    /** Computes until it is interrupted, and leaves that to whoever comes next. */
+    /** Computes until it is interrupted, and does not take that flag away. */
     private static final class Busy extends MasterToSlaveFileCallable<byte[]> {
         private static final long serialVersionUID = 1L;
         private final String begun;

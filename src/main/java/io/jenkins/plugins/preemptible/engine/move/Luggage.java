@@ -259,7 +259,7 @@ public final class Luggage {
     /**
      * Has deleted what an {@link #unpack} of this stage has left hidden here, in the background, and forgets where it was then.
      * One that is under way, in any process, changes nothing any more once this has returned. No workspace has to be leased for
-     * it: what is in the folders' places stays, whoever has it.
+     * it: what is in the folders' places stays, of a later build too.
      *
      * @param gone is called when nothing is left, by this thread or another one; not where something cannot be deleted, which
      *     stays {@link #isNoted noted} to be tried again, nor when this or an {@link #unpack} is called again meanwhile

@@ -327,7 +327,7 @@ class CutOffUnpackingTest {
         }
     }
 
-    /** Whoever owns the folder above may put anything there, and take anything away. */
+    /** The owner of the folder above may put anything there, and take anything away. */
     @Test
     void whatSomebodyHasPlantedIsNotFollowed() throws Exception {
         fill(OLD);
