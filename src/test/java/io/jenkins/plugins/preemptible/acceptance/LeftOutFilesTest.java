@@ -55,6 +55,7 @@ class LeftOutFilesTest extends MovedStages {
     }
 
     @Test
+    @Tag("slow")
     void aProgramInWhatIsLeftOutStays() throws Exception {
         refuses(
                 "cp /bin/sleep part/cache/deep/nap; part/cache/deep/nap 1000 & nap=$!\n" + Rig.endless()

@@ -208,6 +208,7 @@ class MoveObstaclesTest extends MovedStages {
     /** As of a plugin that has lost a class, or of a list of lists that is too deep: an error, where Pipeline saves nothing. */
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
+    @Tag("slow")
     void aProgramThatCannotBeSearched(boolean tooDeep) throws Exception {
         hosts.connect("A");
         WorkflowJob job = rig.pipeline(
@@ -262,6 +263,7 @@ class MoveObstaclesTest extends MovedStages {
     /** Such a move is taken back as any other one; the stage waits for people again. */
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
+    @Tag("slow")
     void aMoveOfAStageThatItsOwnAgentCannotResumeIsTakenBack(boolean suspendedManually) throws Exception {
         hosts.connect("B");
         rig.occupy("B");
@@ -287,6 +289,7 @@ class MoveObstaclesTest extends MovedStages {
     }
 
     @Test
+    @Tag("slow")
     void anAgentThatMightBeTakenAwayWithIt() throws Exception {
         WorkflowRun stage = begin(counter());
         suspend(stage, 1);

@@ -18,6 +18,7 @@ import org.junit.jupiter.api.extension.RegisterExtension;
 
 /** A user takes a move back while the new agent's process hangs. */
 @Tag("acceptance")
+@Tag("slow")
 class MoveTakenBackTest extends MovedStages {
 
     private static final int SIGSTOP = 19;

@@ -105,6 +105,7 @@ class MoveWishesTest extends MovedStages {
 
     /** Jenkins' leases go with the agent: another build would get the workspace. */
     @Test
+    @Tag("slow")
     void anAgentThatIsAddedAgainKeepsTheWorkspaceOfItsStage() throws Exception {
         WorkflowRun stage = begin(counter());
         suspend(stage, 1);

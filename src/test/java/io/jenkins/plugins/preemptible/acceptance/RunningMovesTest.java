@@ -111,6 +111,7 @@ class RunningMovesTest extends MovedStages {
     }
 
     @Test
+    @Tag("slow")
     void anAgentThatIsRemovedMeanwhile() throws Exception {
         WorkflowRun stage = RunningMove.SEALED.begin(j, rig, hosts);
         assertThat(asked("B"), containsString("is resumed on B as soon as an executor is idle there"));
@@ -123,6 +124,7 @@ class RunningMovesTest extends MovedStages {
     }
 
     @Test
+    @Tag("slow")
     void anAgentThatStaysAway() throws Exception {
         WorkflowRun stage = RunningMove.SEALED.begin(j, rig, hosts);
         j.jenkins
@@ -192,6 +194,7 @@ class RunningMovesTest extends MovedStages {
 
     /** Others have written there since that was asked. */
     @Test
+    @Tag("slow")
     void anAgentWhoseDiskIsFullMeanwhile() throws Exception {
         try (FullDisk disk = diskOfB("400m")) {
             WorkflowRun stage = RunningMove.MOVING.begin(j, rig, hosts);
@@ -227,6 +230,7 @@ class RunningMovesTest extends MovedStages {
 
     /** Once the move was promised it runs under strace: it could be suspended, but not sealed. */
     @Test
+    @Tag("slow")
     void oneThatCannotBeSealedAnyMore() throws Exception {
         Rig.assumeInstalled("strace", "strace");
         FrozenOnlyTest.freezeOnly(600);
@@ -247,6 +251,7 @@ class RunningMovesTest extends MovedStages {
 
     /** Of a connection that was opened a moment ago only the freeze knows. */
     @Test
+    @Tag("slow")
     void oneThatTheFreezeFindsThatItCannotBeSealed() throws Exception {
         Rig.assumeInstalled("bash", "bash");
         FrozenOnlyTest.freezeOnly(600);
@@ -274,6 +279,7 @@ class RunningMovesTest extends MovedStages {
 
     /** It would be in its agent's memory for ever, and nobody wants that. */
     @Test
+    @Tag("slow")
     void oneWhoseImageCannotBeStored() throws Exception {
         HeldArtifacts.install();
         WorkflowRun stage = begin(counter());
@@ -288,6 +294,7 @@ class RunningMovesTest extends MovedStages {
 
     /** It cannot be suspended yet, so the wish waits; it is gone with the agent. */
     @Test
+    @Tag("slow")
     void aStepThatIsNoProcessIsAwaited() throws Exception {
         WorkflowRun stage = begin("parallel(one: {\n" + counter() + "\n}, other: { sleep 3600 })");
         hosts.connect("B");
