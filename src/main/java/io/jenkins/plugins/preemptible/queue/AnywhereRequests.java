@@ -241,8 +241,7 @@ final class AnywhereRequests {
         return stage.state() == StageState.SUSPENDED
                 && stage.moveTo() == null
                 && !isHeld(stage)
-                && (stage.retryAfterMillis() <= System.currentTimeMillis()
-                        || stage.retryAfterMillis() == Long.MAX_VALUE)
+                && stage.mayBeTried()
                 && !live.busy()
                 && !live.hold().requested(stage)
                 && live.hold().executor(stage) == null;

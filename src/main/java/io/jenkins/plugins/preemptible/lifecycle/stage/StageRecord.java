@@ -814,6 +814,12 @@ public final class StageRecord implements Cloneable {
         return clockWasSetBack ? 0 : retryAfterMillis;
     }
 
+    /** Whether a resume may be tried: no pause after a failed one is left, and where a user is to decide, another agent may be tried. */
+    public boolean mayBeTried() {
+        long after = retryAfterMillis();
+        return after == Long.MAX_VALUE || after <= System.currentTimeMillis();
+    }
+
     /** Of a suspended stage: its own agent is not asked to resume it any more unless a user says so. Another one may be. */
     public boolean undecided() {
         return whyNotResumed != null;

@@ -99,8 +99,7 @@ public final class SnapshotReader {
             }
             if (stage.state() == StageState.SUSPENDED) {
                 if ((!stages.awaitsFirstTurn(stage.id()) || LostAgents.isLost(stage) || OutlivesAgent.isAwaited(stage))
-                        && (stage.retryAfterMillis() <= System.currentTimeMillis()
-                                || stage.retryAfterMillis() == Long.MAX_VALUE)
+                        && stage.mayBeTried()
                         && !live.aborting()) {
                     Snapshot.SuspendedStage waits = suspended(stage, live, heldBlocks.contains(stage));
                     if (!stage.undecided()
