@@ -5,18 +5,12 @@ import io.jenkins.plugins.preemptible.engine.api.StageId;
 import io.jenkins.plugins.preemptible.engine.home.OldImages;
 import io.jenkins.plugins.preemptible.engine.home.StageNotes;
 import io.jenkins.plugins.preemptible.engine.image.preserved.OpenFolder;
-import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
 import java.io.IOException;
-import java.nio.file.DirectoryIteratorException;
-import java.nio.file.DirectoryStream;
 import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.FileSystemException;
 import java.nio.file.Files;
-import java.nio.file.LinkOption;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
-import java.nio.file.StandardCopyOption;
-import java.security.SecureRandom;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.HashMap;
@@ -27,7 +21,6 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.logging.Level;
 import java.util.logging.Logger;
-import java.util.regex.Pattern;
 
 /**
  * Folders that are made anew, and take their places when all of them are whole.
@@ -35,7 +28,7 @@ import java.util.regex.Pattern;
  * <ol>
  *   <li>The places are noted in the home folder. Beside each a hidden folder is made, named after the stage, the attempt and the
  *       place.
- *   <li>The caller makes the new folder inside of it, under the name {@link #NEW}.
+ *   <li>The caller makes the new folder inside of it, under the name {@link HiddenFolders#NEW}.
  *   <li>{@link #swap} exchanges each new one with what is in its place, in one step of the kernel: a step of the stage that
  *       looks for its workspace at that moment would end at once without one. When one cannot be, those before it are
  *       exchanged back.
@@ -43,8 +36,8 @@ import java.util.regex.Pattern;
  *   <li>What a process that was killed has left of them goes with the next attempt, or with {@link #remove}.
  * </ol>
  *
- * <p>A file system that cannot exchange: the old one is moved into the hidden folder, as {@link #OLD}, and then the new one to
- * its place. When the process is killed between the two, {@link #remove} moves the old one back, unless something that is no
+ * <p>A file system that cannot exchange: the old one is moved into the hidden folder, as {@link HiddenFolders#OLD}, and then the new one
+ * to its place. When the process is killed between the two, {@link #remove} moves the old one back, unless something that is no
  * empty folder has its place by then.
  *
  * <p>The folder that holds the places may belong to a user who is not trusted:
@@ -67,22 +60,13 @@ import java.util.regex.Pattern;
  */
 final class FreshFolders implements AutoCloseable {
 
-    static final String PREFIX = ".preemptible-aside-";
-    static final String NEW = "new";
-    static final String OLD = "old";
-
     private static final Logger LOG = Logger.getLogger(FreshFolders.class.getName());
-    /** What is being deleted: nobody takes it into a place half deleted. */
-    private static final String GONE = "gone-";
-
-    private static final String ANY = "[0-9a-f]{16}";
     /** Before the name of a removal, where that of an attempt stood. */
     private static final String NO_ATTEMPT = "removed-";
 
     private static final String LEFT = "the stage was removed from this host while its folders were made";
     private static final String RESTLESS = "appears and vanishes while it is to be replaced";
     private static final int MOST_TRIES = 3;
-    private static final SecureRandom RANDOM = new SecureRandom();
     /** Held where a note is changed depending on what it was. */
     private static final Object NOTES = new Object();
 
@@ -105,17 +89,9 @@ final class FreshFolders implements AutoCloseable {
     private final Path home;
     private final StageId id;
     private final Renames renames;
-    private final String attempt = randomName();
+    private final String attempt = HiddenFolders.randomName();
     private final List<Fresh> all = new ArrayList<>();
     private boolean swapped;
-
-    private static String hiddenName(StageId id, String attempt, Path place) {
-        return PREFIX + id + "-" + attempt + "-" + place.getFileName();
-    }
-
-    private static String randomName() {
-        return String.format("%016x", RANDOM.nextLong());
-    }
 
     private FreshFolders(Path home, StageId id, Renames renames) {
         this.home = home;
@@ -159,13 +135,13 @@ final class FreshFolders implements AutoCloseable {
             notes(home).write(id, new UnpackedFolders(List.copyOf(noted), attempt));
         }
         for (String place : noted) {
-            takeAway(id, Path.of(place));
-            delete(id, ANY, Path.of(place));
+            HiddenFolders.takeAway(id, Path.of(place));
+            HiddenFolders.delete(id, HiddenFolders.ANY, Path.of(place));
         }
     }
 
     private void make(Path place, OpenFolder parent) throws IOException {
-        String hidden = hiddenName(id, attempt, place);
+        String hidden = HiddenFolders.name(id, attempt, place);
         try {
             all.add(new Fresh(place, parent, hidden, parent.makePrivate(hidden)));
         } catch (IOException | RuntimeException e) {
@@ -181,9 +157,9 @@ final class FreshFolders implements AutoCloseable {
         } catch (NoSuchFileException e) {
             return;
         }
-        if (exists(parent.at(place.getFileName().toString()))) {
+        if (HiddenFolders.exists(parent.at(place.getFileName().toString()))) {
             make(place, parent);
-            all.get(all.size() - 1).hidden().makePrivate(NEW).close();
+            all.get(all.size() - 1).hidden().makePrivate(HiddenFolders.NEW).close();
         } else {
             parent.close();
         }
@@ -226,11 +202,11 @@ final class FreshFolders implements AutoCloseable {
     private Way swap(Fresh fresh) throws IOException {
         for (int tries = 0; tries < MOST_TRIES; tries++) {
             try {
-                return exists(fresh.parent().at(fresh.name())) ? exchange(fresh) : move(fresh);
+                return HiddenFolders.exists(fresh.parent().at(fresh.name())) ? exchange(fresh) : move(fresh);
             } catch (FileAlreadyExistsException e) {
                 LOG.log(Level.FINE, e, () -> fresh.place() + " has appeared meanwhile");
             } catch (NoSuchFileException e) {
-                if (!exists(fresh.hidden().at(NEW))) {
+                if (!HiddenFolders.exists(fresh.hidden().at(HiddenFolders.NEW))) {
                     throw new IOException(LEFT, e);
                 }
                 LOG.log(Level.FINE, e, () -> fresh.place() + " has vanished meanwhile");
@@ -240,21 +216,21 @@ final class FreshFolders implements AutoCloseable {
     }
 
     private Way move(Fresh fresh) throws IOException {
-        if (!renames.moveToFree(fresh.hidden(), NEW, fresh.parent(), fresh.name())) {
-            renames.move(fresh.hidden(), NEW, fresh.parent(), fresh.name());
+        if (!renames.moveToFree(fresh.hidden(), HiddenFolders.NEW, fresh.parent(), fresh.name())) {
+            renames.move(fresh.hidden(), HiddenFolders.NEW, fresh.parent(), fresh.name());
         }
         return Way.MOVED;
     }
 
     private Way exchange(Fresh fresh) throws IOException {
-        if (renames.exchange(fresh.hidden(), NEW, fresh.parent(), fresh.name())) {
+        if (renames.exchange(fresh.hidden(), HiddenFolders.NEW, fresh.parent(), fresh.name())) {
             return Way.EXCHANGED;
         }
-        renames.move(fresh.parent(), fresh.name(), fresh.hidden(), OLD);
+        renames.move(fresh.parent(), fresh.name(), fresh.hidden(), HiddenFolders.OLD);
         try {
-            renames.move(fresh.hidden(), NEW, fresh.parent(), fresh.name());
+            renames.move(fresh.hidden(), HiddenFolders.NEW, fresh.parent(), fresh.name());
         } catch (IOException | RuntimeException e) {
-            renames.move(fresh.hidden(), OLD, fresh.parent(), fresh.name());
+            renames.move(fresh.hidden(), HiddenFolders.OLD, fresh.parent(), fresh.name());
             throw e;
         }
         return Way.ASIDE;
@@ -262,12 +238,12 @@ final class FreshFolders implements AutoCloseable {
 
     private void swapBack(Fresh fresh, Way way) throws IOException {
         if (way == Way.EXCHANGED) {
-            renames.exchange(fresh.hidden(), NEW, fresh.parent(), fresh.name());
+            renames.exchange(fresh.hidden(), HiddenFolders.NEW, fresh.parent(), fresh.name());
             return;
         }
-        renames.move(fresh.parent(), fresh.name(), fresh.hidden(), NEW);
+        renames.move(fresh.parent(), fresh.name(), fresh.hidden(), HiddenFolders.NEW);
         if (way == Way.ASIDE) {
-            renames.move(fresh.hidden(), OLD, fresh.parent(), fresh.name());
+            renames.move(fresh.hidden(), HiddenFolders.OLD, fresh.parent(), fresh.name());
         }
     }
 
@@ -291,8 +267,8 @@ final class FreshFolders implements AutoCloseable {
     }
 
     private void clearAndDelete(List<Path> places) {
-        ofAll(places, place -> clear(id, attempt, place));
-        ofAll(places, place -> delete(id, attempt, place));
+        HiddenFolders.ofAll(places, place -> HiddenFolders.clear(id, attempt, place));
+        HiddenFolders.ofAll(places, place -> HiddenFolders.delete(id, attempt, place));
     }
 
     /** As it is where nothing was in the place before. */
@@ -323,7 +299,7 @@ final class FreshFolders implements AutoCloseable {
     static void remove(Path home, StageId id, Runnable gone) {
         try {
             List<Path> places;
-            String removal = NO_ATTEMPT + randomName();
+            String removal = NO_ATTEMPT + HiddenFolders.randomName();
             synchronized (NOTES) {
                 UnpackedFolders noted = noted(home, id).orElse(null);
                 if (noted == null) {
@@ -333,7 +309,7 @@ final class FreshFolders implements AutoCloseable {
                 places = noted.folders().stream().map(Path::of).toList();
                 revoke(home, id, new UnpackedFolders(noted.folders(), removal));
             }
-            if (ofAll(places, place -> takeAway(id, place))) {
+            if (HiddenFolders.ofAll(places, place -> HiddenFolders.takeAway(id, place))) {
                 OldImages.later(() -> finish(home, id, places, removal, gone));
             }
         } catch (IOException e) {
@@ -351,7 +327,7 @@ final class FreshFolders implements AutoCloseable {
     }
 
     private static void finish(Path home, StageId id, List<Path> places, String removal, Runnable gone) {
-        if (!ofAll(places, place -> delete(id, ANY, place))) {
+        if (!HiddenFolders.ofAll(places, place -> HiddenFolders.delete(id, HiddenFolders.ANY, place))) {
             return;
         }
         synchronized (NOTES) {
@@ -380,120 +356,5 @@ final class FreshFolders implements AutoCloseable {
             notes(home).delete(id);
             return Optional.empty();
         }
-    }
-
-    private interface OnPlace {
-        void run(Path place) throws IOException;
-    }
-
-    /** @return false when it could not be done for one of them */
-    private static boolean ofAll(List<Path> places, OnPlace what) {
-        boolean all = true;
-        for (Path place : places) {
-            try {
-                what.run(place);
-            } catch (IOException | RuntimeException e) {
-                LOG.log(Level.WARNING, e, () -> "cannot delete what is hidden beside " + place + " yet");
-                all = false;
-            }
-        }
-        return all;
-    }
-
-    private interface OnHidden {
-        void run(OpenFolder parent, String hidden, OpenFolder opened) throws IOException;
-    }
-
-    /** @param attempt whose, as a regular expression: those of another may be in use */
-    private static void ofHidden(StageId id, String attempt, Path place, OnHidden what) throws IOException {
-        Pattern ours =
-                Pattern.compile(Pattern.quote(PREFIX + id + "-") + attempt + Pattern.quote("-" + place.getFileName()));
-        try (OpenFolder parent = OpenFolder.of(place.getParent())) {
-            for (String name : names(parent)) {
-                if (!ours.matcher(name).matches() || !Files.isDirectory(parent.at(name), LinkOption.NOFOLLOW_LINKS)) {
-                    continue;
-                }
-                try (OpenFolder opened = parent.child(name)) {
-                    if (opened.isPrivate()) {
-                        what.run(parent, name, opened);
-                    }
-                } catch (NoSuchFileException e) {
-                    LOG.log(Level.FINE, e, () -> "another thread has deleted what is hidden beside " + place);
-                }
-            }
-        } catch (NoSuchFileException e) {
-            LOG.log(Level.FINE, e, () -> "nothing is beside " + place + " any more");
-        }
-    }
-
-    private static List<String> names(OpenFolder folder) throws IOException {
-        List<String> names = new ArrayList<>();
-        try (DirectoryStream<Path> content = Files.newDirectoryStream(folder.itself())) {
-            content.forEach(path -> names.add(path.getFileName().toString()));
-            return names;
-        } catch (DirectoryIteratorException e) {
-            throw e.getCause();
-        }
-    }
-
-    /** Gives everything another name, so that no attempt takes into its place what is being deleted. */
-    private static void clear(StageId id, String attempt, Path place) throws IOException {
-        ofHidden(id, attempt, place, (parent, hidden, opened) -> {
-            // Only between the two steps of a file system that cannot exchange are both there.
-            if (exists(opened.at(NEW)) && Files.isDirectory(opened.at(OLD), LinkOption.NOFOLLOW_LINKS)) {
-                giveBack(opened, parent.at(place.getFileName().toString()));
-            }
-            for (String name : List.of(NEW, OLD)) {
-                if (exists(opened.at(name))) {
-                    Files.move(opened.at(name), opened.at(GONE + randomName()), StandardCopyOption.ATOMIC_MOVE);
-                }
-            }
-        });
-    }
-
-    /**
-     * Leaves no attempt the folder that it has hidden: from a folder that was deleted the kernel moves nothing to a place, and
-     * from a place nothing into it. What was in there is in another hidden folder then.
-     */
-    private static void takeAway(StageId id, Path place) throws IOException {
-        clear(id, ANY, place);
-        ofHidden(id, ANY, place, (parent, hidden, opened) -> {
-            List<String> cleared = names(opened);
-            if (!cleared.isEmpty()) {
-                try (OpenFolder own = parent.makePrivate(hiddenName(id, randomName(), place))) {
-                    for (String name : cleared) {
-                        Files.move(opened.at(name), own.at(name), StandardCopyOption.ATOMIC_MOVE);
-                    }
-                }
-            }
-            Files.deleteIfExists(parent.at(hidden));
-        });
-    }
-
-    /** Deletes what was cleared. */
-    private static void delete(StageId id, String attempt, Path place) throws IOException {
-        ofHidden(id, attempt, place, (parent, hidden, opened) -> {
-            for (String name : names(opened)) {
-                if (name.startsWith(GONE)) {
-                    StageFolder.delete(opened.at(name));
-                }
-            }
-            Files.deleteIfExists(parent.at(hidden));
-        });
-    }
-
-    private static void giveBack(OpenFolder folder, Path place) throws IOException {
-        try {
-            Files.move(folder.at(OLD), place, StandardCopyOption.ATOMIC_MOVE);
-        } catch (FileSystemException e) {
-            if (!exists(place)) {
-                throw e;
-            }
-            // Of a later build.
-        }
-    }
-
-    private static boolean exists(Path path) {
-        return Files.exists(path, LinkOption.NOFOLLOW_LINKS);
     }
 }

@@ -231,7 +231,7 @@ public final class Luggage {
             Map<Path, Path> brought = preserved.places(folders);
             try (FreshFolders fresh =
                     FreshFolders.begin(home, id, brought.values(), others(folders, brought), renames)) {
-                preserved.makeIn(fresh.hidden(), FreshFolders.NEW);
+                preserved.makeIn(fresh.hidden(), HiddenFolders.NEW);
                 fresh.swap();
             }
         } catch (ImageException e) {

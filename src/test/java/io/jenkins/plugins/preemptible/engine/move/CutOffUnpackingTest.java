@@ -400,7 +400,7 @@ class CutOffUnpackingTest {
         FreshFolders late = FreshFolders.begin(home, ID, folders(), List.of(), Renames.KERNEL);
         Files.delete(home.resolve("unpacked/" + ID + ".json"));
         for (OpenFolder hidden : late.hidden().values()) {
-            hidden.makePrivate(FreshFolders.NEW).close();
+            hidden.makePrivate(HiddenFolders.NEW).close();
         }
         assertThrows(IOException.class, late::swap);
         late.close();
