@@ -34,6 +34,10 @@ public final class PastSuspension implements Cloneable {
     private final long residentBytes;
     private final boolean memoryOnly;
 
+    /** Null in the history of versions that did not keep it. */
+    @CheckForNull
+    private final String node;
+
     private long sealedMillis;
     private long dumpMillis;
     private long sealMillis;
@@ -45,6 +49,9 @@ public final class PastSuspension implements Cloneable {
 
     @CheckForNull
     private String tier;
+
+    @CheckForNull
+    private String resumedOn;
 
     private long endedMillis;
 
@@ -58,6 +65,7 @@ public final class PastSuspension implements Cloneable {
         processes = event.processes();
         residentBytes = event.residentBytes();
         memoryOnly = event.memoryOnly();
+        node = event.stage().node();
     }
 
     PastSuspension with(StageSealed event) {
@@ -75,6 +83,7 @@ public final class PastSuspension implements Cloneable {
         next.resumedMillis = event.atMillis();
         next.resumeTookMillis = event.tookMillis();
         next.tier = event.tier();
+        next.resumedOn = event.stage().node();
         return next;
     }
 
@@ -147,6 +156,13 @@ public final class PastSuspension implements Cloneable {
         return memoryOnly;
     }
 
+    /** Name of the agent whose executor it gave away, empty for the built-in node; null when an earlier version noted it. */
+    @Exported
+    @CheckForNull
+    public String getNode() {
+        return node;
+    }
+
     /** When its image was archived. */
     @Exported
     public long getSealedMillis() {
@@ -194,6 +210,13 @@ public final class PastSuspension implements Cloneable {
     @CheckForNull
     public String getTier() {
         return tier;
+    }
+
+    /** Name of the agent on which it ran again, empty for the built-in node; null when it did not, or is not known. */
+    @Exported
+    @CheckForNull
+    public String getResumedOn() {
+        return resumedOn;
     }
 
     /** When the stage ended, if it ended while it was suspended. */

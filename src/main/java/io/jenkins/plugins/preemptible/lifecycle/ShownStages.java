@@ -3,10 +3,10 @@ package io.jenkins.plugins.preemptible.lifecycle;
 import hudson.Extension;
 import hudson.model.Run;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
+import io.jenkins.plugins.preemptible.lifecycle.stage.CurrentObstacle;
 import io.jenkins.plugins.preemptible.lifecycle.stage.OutlivesAgent;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
-import io.jenkins.plugins.preemptible.lifecycle.stage.StepObjection;
 import io.jenkins.plugins.preemptible.view.SuspendedStages;
 import java.util.List;
 import java.util.stream.Collectors;
@@ -40,7 +40,8 @@ public final class ShownStages implements SuspendedStages {
                         OutlivesAgent.isStored(stage) ? -1 : RemovedAgent.waitsUntilMillis(stage),
                         stage.thawByMillis(),
                         stage.moveTo(),
-                        OutlivesAgent.isStored(stage)))
+                        OutlivesAgent.isStored(stage),
+                        stage.checkpointMillis()))
                 .collect(Collectors.toList());
     }
 
@@ -65,6 +66,6 @@ public final class ShownStages implements SuspendedStages {
     }
 
     private static String whyNot(StageRecord stage) {
-        return stage.leak() == null ? StepObjection.now(stage) : stage.leak();
+        return stage.leak() == null ? CurrentObstacle.now(stage) : stage.leak();
     }
 }

@@ -28,8 +28,8 @@ import org.kohsuke.stapler.StaplerResponse2;
  * <ol>
  *   <li>A status as HTTP has them, one sentence for people, and what became of each stage that was meant.
  *   <li>Programs get it as JSON: {@code {"ok":true,"message":…,"stages":[…]}}.
- *   <li>Browsers, which say that they want a page, are led back to where the button was, or see the sentence on
- *       Jenkins' own page for errors, which has the status 400.
+ *   <li>Browsers, which say that they want a page, are led back to where the button was, which shows the sentence once; see
+ *       {@link KeptAnswer}. Where no page shows it they see a refusal on Jenkins' own page for errors, which has the status 400.
  * </ol>
  *
  * Made and used by one thread.
@@ -47,6 +47,7 @@ public final class Answer implements HttpResponse {
     private final String message;
     private final List<OfStage> stages;
     private String page = "";
+    private boolean shownThere;
 
     private Answer(int status, String message, List<OfStage> stages) {
         this.status = status;
@@ -99,11 +100,18 @@ public final class Answer implements HttpResponse {
     }
 
     /**
-     * The answer to a request of the web.
+     * The answer to a request of the web whose page shows what was answered.
      *
      * @param page where the button was, below Jenkins' own address
      * @throws AccessDeniedException3 for browsers only, which are led to the login by it
      */
+    public static Answer toButton(@NonNull String page, Supplier<Answer> verb) {
+        Answer answer = toRequest(page, verb);
+        answer.shownThere = true;
+        return answer;
+    }
+
+    /** The same where the page does not show it. */
     public static Answer toRequest(@NonNull String page, Supplier<Answer> verb) {
         Answer answer;
         try {
@@ -162,6 +170,9 @@ public final class Answer implements HttpResponse {
             }
             response.setContentType("application/json;charset=UTF-8");
             response.getWriter().print(json());
+        } else if (shownThere) {
+            KeptAnswer.keep(request, new KeptAnswer(page, ok(), message));
+            response.sendRedirect(request.getContextPath() + "/" + page);
         } else if (ok()) {
             response.sendRedirect(request.getContextPath() + "/" + page);
         } else {

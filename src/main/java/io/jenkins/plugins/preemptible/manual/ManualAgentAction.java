@@ -24,6 +24,7 @@ import jenkins.model.TransientActionFactory;
 import org.kohsuke.accmod.Restricted;
 import org.kohsuke.accmod.restrictions.NoExternalUse;
 import org.kohsuke.stapler.HttpResponse;
+import org.kohsuke.stapler.Stapler;
 import org.kohsuke.stapler.StaplerRequest2;
 import org.kohsuke.stapler.verb.POST;
 
@@ -112,6 +113,12 @@ public final class ManualAgentAction implements Action {
         return isMayManage() && PreemptibleConfiguration.get().isMoveStages() && (drain == null || !drain.evacuated());
     }
 
+    /** What the looking browser's last request was answered, once. */
+    @CheckForNull
+    public KeptAnswer takeAnswer() {
+        return KeptAnswer.take(Stapler.getCurrentRequest2(), getUrl());
+    }
+
     /** How stages are suspended there, in a sentence. */
     public String getHowSuspended() {
         Node node = computer.getNode();
@@ -181,17 +188,17 @@ public final class ManualAgentAction implements Action {
 
     @POST
     public HttpResponse doDrain() {
-        return Answer.toRequest(getUrl(), () -> AgentVerbs.drain(computer));
+        return Answer.toButton(getUrl(), () -> AgentVerbs.drain(computer));
     }
 
     @POST
     public HttpResponse doUndrain() {
-        return Answer.toRequest(getUrl(), () -> AgentVerbs.undrain(computer));
+        return Answer.toButton(getUrl(), () -> AgentVerbs.undrain(computer));
     }
 
     @POST
     public HttpResponse doEvacuate() {
-        return Answer.toRequest(getUrl(), () -> EvacuateVerb.evacuate(computer));
+        return Answer.toButton(getUrl(), () -> EvacuateVerb.evacuate(computer));
     }
 
     /** Any other address here, and any other method: does nothing, and says so. */

@@ -34,6 +34,7 @@ import org.kohsuke.accmod.Restricted;
 import org.kohsuke.accmod.restrictions.NoExternalUse;
 import org.kohsuke.stapler.HttpResponse;
 import org.kohsuke.stapler.QueryParameter;
+import org.kohsuke.stapler.Stapler;
 import org.kohsuke.stapler.StaplerRequest2;
 import org.kohsuke.stapler.WebMethod;
 import org.kohsuke.stapler.verb.POST;
@@ -89,6 +90,7 @@ public final class ManualBuildAction implements Action {
     /** One suspension, as the page's table shows it. */
     public record Suspended(
             String stage,
+            String agent,
             String since,
             String lasted,
             String forWhom,
@@ -115,6 +117,7 @@ public final class ManualBuildAction implements Action {
         long now = System.currentTimeMillis();
         return new Suspended(
                 stage,
+                one.getNode() == null ? "" : AgentVerbs.shown(one.getNode()),
                 DateFormat.getDateTimeInstance(DateFormat.MEDIUM, DateFormat.MEDIUM)
                         .format(new Date(one.getSuspendedMillis())),
                 Util.getTimeSpanString(one.withoutExecutorMillis(now)),
@@ -131,10 +134,15 @@ public final class ManualBuildAction implements Action {
         if (one.isOpen()) {
             return Messages.ManualBuildAction_Suspended();
         }
-        return one.getTier() == null
-                ? Messages.ManualBuildAction_Ended()
-                : Messages.ManualBuildAction_Resumed(
-                        ResumedFrom.of(one.getTier()).words(), Util.getTimeSpanString(one.getResumeTookMillis()));
+        if (one.getTier() == null) {
+            return Messages.ManualBuildAction_Ended();
+        }
+        String from = ResumedFrom.of(one.getTier()).words();
+        String took = Util.getTimeSpanString(one.getResumeTookMillis());
+        String on = one.getResumedOn();
+        return on == null || on.equals(one.getNode())
+                ? Messages.ManualBuildAction_Resumed(from, took)
+                : Messages.ManualBuildAction_ResumedOn(from, took, AgentVerbs.within(on));
     }
 
     @Override
@@ -164,7 +172,14 @@ public final class ManualBuildAction implements Action {
 
     /** Whether the build's page has anything of ours. */
     public boolean isShown() {
-        return !(getSentences().isEmpty() && getButtons().isEmpty());
+        return !(getSentences().isEmpty() && getButtons().isEmpty())
+                || KeptAnswer.isFor(Stapler.getCurrentRequest2(), run.getUrl());
+    }
+
+    /** What the looking browser's last request was answered, once. */
+    @CheckForNull
+    public KeptAnswer takeAnswer() {
+        return KeptAnswer.take(Stapler.getCurrentRequest2(), run.getUrl());
     }
 
     /** The state of each stage of which there is something to say. */
@@ -308,13 +323,13 @@ public final class ManualBuildAction implements Action {
     /** @param stage name or id of those that are meant; null for all of the build */
     @POST
     public HttpResponse doSuspend(@CheckForNull @QueryParameter String stage) {
-        return Answer.toRequest(run.getUrl(), () -> StageVerbs.suspend(run, stage));
+        return Answer.toButton(run.getUrl(), () -> StageVerbs.suspend(run, stage));
     }
 
     /** @param stage as above */
     @POST
     public HttpResponse doResume(@CheckForNull @QueryParameter String stage) {
-        return Answer.toRequest(run.getUrl(), () -> StageVerbs.resume(run, stage));
+        return Answer.toButton(run.getUrl(), () -> StageVerbs.resume(run, stage));
     }
 
     /**
@@ -323,31 +338,31 @@ public final class ManualBuildAction implements Action {
      */
     @POST
     public HttpResponse doMove(@CheckForNull @QueryParameter String stage, @CheckForNull @QueryParameter String to) {
-        return Answer.toRequest(run.getUrl(), () -> StageVerbs.move(run, stage, to));
+        return Answer.toButton(run.getUrl(), () -> StageVerbs.move(run, stage, to));
     }
 
     /** @param stage as above */
     @POST
     public HttpResponse doAgain(@CheckForNull @QueryParameter String stage) {
-        return Answer.toRequest(run.getUrl(), () -> StageVerbs.again(run, stage));
+        return Answer.toButton(run.getUrl(), () -> StageVerbs.again(run, stage));
     }
 
     /** @param stage as above */
     @POST
     @WebMethod(name = "give-up")
     public HttpResponse doGiveUp(@CheckForNull @QueryParameter String stage) {
-        return Answer.toRequest(run.getUrl(), () -> StageVerbs.giveUp(run, stage));
+        return Answer.toButton(run.getUrl(), () -> StageVerbs.giveUp(run, stage));
     }
 
     @POST
     public HttpResponse doNever() {
-        return Answer.toRequest(run.getUrl(), () -> StageVerbs.never(run));
+        return Answer.toButton(run.getUrl(), () -> StageVerbs.never(run));
     }
 
     @POST
     @WebMethod(name = "preempt-again")
     public HttpResponse doPreemptAgain() {
-        return Answer.toRequest(run.getUrl(), () -> StageVerbs.preemptAgain(run));
+        return Answer.toButton(run.getUrl(), () -> StageVerbs.preemptAgain(run));
     }
 
     /** Any other address here, and any other method: does nothing, and says so. */

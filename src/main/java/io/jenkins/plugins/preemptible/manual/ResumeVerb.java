@@ -55,7 +55,13 @@ final class ResumeVerb {
             return StageVerbs.refused(stage, Messages.StageVerbs_Ending(stage.name()));
         }
         if (live != null) {
-            StageLog.line(live.context(), Messages.StageVerbs_LogResume(StageVerbs.user()));
+            if (stage.byHand()) {
+                StageLog.line(live.context(), Messages.StageVerbs_LogResume(StageVerbs.user()));
+            } else if (taken == TakenBack.NOTHING) {
+                // One that is under way tells by itself.
+                StageLog.line(
+                        live.context(), Messages.StageVerbs_LogTakenBack(StageVerbs.user(), AgentVerbs.within(to)));
+            }
             StageMarks.byHandChanged(live);
             withdraw(stage, live, to);
         }

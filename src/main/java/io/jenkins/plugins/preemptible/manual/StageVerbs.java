@@ -16,6 +16,7 @@ import io.jenkins.plugins.preemptible.lifecycle.RemovedAgent;
 import io.jenkins.plugins.preemptible.lifecycle.agents.FrozenOnly;
 import io.jenkins.plugins.preemptible.lifecycle.pipeline.StageMarks;
 import io.jenkins.plugins.preemptible.lifecycle.pipeline.StepsOnAgent;
+import io.jenkins.plugins.preemptible.lifecycle.stage.CurrentObstacle;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageChanges;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageLog;
@@ -25,6 +26,7 @@ import io.jenkins.plugins.preemptible.manual.Answer.OfStage;
 import io.jenkins.plugins.preemptible.move.MoveTargets;
 import io.jenkins.plugins.preemptible.queue.Preemption;
 import io.jenkins.plugins.preemptible.view.ClockTime;
+import io.jenkins.plugins.preemptible.view.ShownSentence;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -190,6 +192,8 @@ public final class StageVerbs {
                             ? Messages.StageVerbs_LogFreeze(user(), StageLog.time(FrozenOnly.longestMillis()))
                             : Messages.StageVerbs_LogSuspend(user()));
             StageMarks.byHandChanged(live);
+        } else if (!suspended) {
+            live.tryAtOnce();
         }
         if (frozenOnly) {
             return done(
@@ -199,9 +203,15 @@ public final class StageVerbs {
                             : Messages.StageVerbs_Freezes(
                                     stage.name(), StageLog.time(FrozenOnly.longestMillis()), stage.tie()));
         }
+        if (suspended) {
+            return done(stage, Messages.StageVerbs_Stays(stage.name()));
+        }
+        String obstacle = CurrentObstacle.now(stage);
         return done(
                 stage,
-                suspended ? Messages.StageVerbs_Stays(stage.name()) : Messages.StageVerbs_Suspends(stage.name()));
+                obstacle == null
+                        ? Messages.StageVerbs_Suspends(stage.name())
+                        : Messages.StageVerbs_NotYet(stage.name(), ShownSentence.of(obstacle)));
     }
 
     /** Why a stage that runs is not suspended, and one that is suspended not kept so, for people; null when it is. */
@@ -236,7 +246,7 @@ public final class StageVerbs {
         }
         String agent = AgentVerbs.within(to.getNodeName());
         if (isOnItsWay(stage, live, to)) {
-            return done(stage, Messages.StageVerbs_MovesOnceSealed(stage.name(), agent));
+            return done(stage, onceSealed(stage, agent));
         }
         String why = whyNotMoved(stage, live, to);
         if (why != null) {
@@ -253,7 +263,14 @@ public final class StageVerbs {
         }
         live.tryAtOnce();
         StageLog.line(live.context(), Messages.StageVerbs_LogMoveRunning(user(), agent));
-        return done(stage, Messages.StageVerbs_MovesOnceSealed(stage.name(), agent));
+        return done(stage, onceSealed(stage, agent));
+    }
+
+    private static String onceSealed(StageRecord stage, String agent) {
+        String obstacle = CurrentObstacle.now(stage);
+        return obstacle == null
+                ? Messages.StageVerbs_MovesOnceSealed(stage.name(), agent)
+                : Messages.StageVerbs_MovesNotYet(stage.name(), agent, ShownSentence.of(obstacle));
     }
 
     /** That was asked for before, and its image is not sealed yet. */
@@ -265,6 +282,9 @@ public final class StageVerbs {
     /** Why a stage cannot go there now, or once it is suspended and sealed, for people; null when it can. */
     @CheckForNull
     private static String whyNotMoved(StageRecord stage, LiveStage live, Node to) {
+        if (stage.suspended() && stage.thawByMillis() > 0) {
+            return onlyFrozen(stage);
+        }
         String agent = AgentVerbs.within(to.getNodeName());
         Misfit obstacle = MoveForm.obstacle(stage, live, to);
         if (obstacle != null) {
@@ -287,7 +307,13 @@ public final class StageVerbs {
     @CheckForNull
     static String whyNotSealed(StageRecord stage) {
         String why = whyNotSuspended(stage);
-        return why == null && stage.canOnlyBeFrozen() ? Messages.StageVerbs_OnlyFrozen(stage.name(), stage.tie()) : why;
+        return why == null && stage.canOnlyBeFrozen() ? onlyFrozen(stage) : why;
+    }
+
+    private static String onlyFrozen(StageRecord stage) {
+        String tie = stage.tie();
+        return Messages.StageVerbs_OnlyFrozen(stage.name(), tie == null ? "" : tie)
+                .trim();
     }
 
     /** Where the Pipeline does not answer, that is asked again before anything goes to the agent. */

@@ -83,7 +83,7 @@ public final class AgentConfirmation extends Confirmation {
 
     @Override
     public String getPage() {
-        return PreemptibleRootAction.URL + "/" + Lists.AGENTS.id();
+        return Lists.AGENTS.page();
     }
 
     @Override

@@ -1,5 +1,7 @@
 package io.jenkins.plugins.preemptible.overview;
 
+import edu.umd.cs.findbugs.annotations.CheckForNull;
+import io.jenkins.plugins.preemptible.manual.KeptAnswer;
 import io.jenkins.plugins.preemptible.overview.parts.Listing;
 import org.kohsuke.stapler.Stapler;
 
@@ -20,6 +22,12 @@ public final class ListPage extends OverviewPage {
 
     public Listing getListing() {
         return listing;
+    }
+
+    /** What the looking browser's last request was answered, once. */
+    @CheckForNull
+    public KeptAnswer takeAnswer() {
+        return KeptAnswer.take(Stapler.getCurrentRequest2(), list.page());
     }
 
     /** Said in place of an empty list. */

@@ -77,6 +77,11 @@ public enum Lists {
         }
     };
 
+    /** Its address, below Jenkins' own. */
+    String page() {
+        return PreemptibleRootAction.URL + "/" + id();
+    }
+
     /** The last part of its address. */
     String id() {
         return name().toLowerCase(Locale.ROOT);

@@ -120,8 +120,8 @@ public final class PreemptibleRootAction implements RootAction, StaplerProxy {
     @WebMethod(name = "carry-out")
     public HttpResponse doCarryOut(StaplerRequest2 request) {
         Optional<? extends Confirmation> asked = Confirmation.of(request);
-        return Answer.toRequest(
-                asked.map(Confirmation::getPage).orElse(URL),
+        return Answer.toButton(
+                asked.map(Confirmation::getPage).orElse(Lists.SUSPENDED.page()),
                 () -> asked.map(Confirmation::carryOut).orElseGet(Confirmation::gone));
     }
 

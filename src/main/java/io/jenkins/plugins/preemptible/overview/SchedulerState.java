@@ -13,9 +13,9 @@ import io.jenkins.plugins.preemptible.hand.DrainedAgents;
 import io.jenkins.plugins.preemptible.hand.NeverPreemptAction;
 import io.jenkins.plugins.preemptible.lifecycle.RemovedAgent;
 import io.jenkins.plugins.preemptible.lifecycle.agents.HowSuspended;
+import io.jenkins.plugins.preemptible.lifecycle.stage.CurrentObstacle;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
-import io.jenkins.plugins.preemptible.lifecycle.stage.StepObjection;
 import io.jenkins.plugins.preemptible.overview.parts.StatePage;
 import io.jenkins.plugins.preemptible.queue.LastDecision;
 import io.jenkins.plugins.preemptible.view.ReadableJobs;
@@ -272,7 +272,7 @@ final class SchedulerState {
                         stage.startedMillis(),
                         stage.runningSinceMillis(),
                         stage.suspensions(),
-                        StepObjection.whyNot(stage),
+                        CurrentObstacle.whyNot(stage),
                         NeverPreemptAction.holds(stage.runId()),
                         stage.byHand(),
                         stage.canOnlyBeFrozen() ? stage.tie() : null))

@@ -94,7 +94,7 @@ public final class StageConfirmation extends Confirmation {
 
     @Override
     public String getPage() {
-        return PreemptibleRootAction.URL + "/";
+        return Lists.SUSPENDED.page();
     }
 
     @Override

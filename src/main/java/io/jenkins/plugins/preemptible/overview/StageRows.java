@@ -5,10 +5,10 @@ import hudson.Util;
 import io.jenkins.plugins.preemptible.engine.policy.Action;
 import io.jenkins.plugins.preemptible.hand.NeverPreemptAction;
 import io.jenkins.plugins.preemptible.hand.PreemptiblePermissions;
+import io.jenkins.plugins.preemptible.lifecycle.stage.CurrentObstacle;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
-import io.jenkins.plugins.preemptible.lifecycle.stage.StepObjection;
 import io.jenkins.plugins.preemptible.manual.AgentVerbs;
 import io.jenkins.plugins.preemptible.overview.parts.Cell;
 import io.jenkins.plugins.preemptible.overview.parts.Column;
@@ -129,6 +129,10 @@ final class StageRows {
         if (stage.thawByMillis() > 0) {
             return Messages.StageRows_FrozenOnly(size, ClockTime.of(stage.thawByMillis()));
         }
+        if (stage.rolledBack()) {
+            return Messages.StageRows_Checkpoint(
+                    size, Util.getTimeSpanString(Math.max(0, System.currentTimeMillis() - stage.checkpointMillis())));
+        }
         if (stage.memoryOnly() || stage.unsealed()) {
             return Messages.StageRows_MemoryOnly(size);
         }
@@ -156,7 +160,7 @@ final class StageRows {
         if (stage.canOnlyBeFrozen()) {
             return Messages.StageRows_CanOnlyBeFrozen(stage.tie());
         }
-        String whyNot = StepObjection.whyNot(stage);
+        String whyNot = CurrentObstacle.whyNot(stage);
         return whyNot == null ? Messages.StageRows_Yes() : Messages.StageRows_No(ShownSentence.of(whyNot));
     }
 

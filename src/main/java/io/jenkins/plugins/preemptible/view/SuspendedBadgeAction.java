@@ -61,6 +61,10 @@ public final class SuspendedBadgeAction extends InvisibleAction implements Build
         if (wish != null) {
             sentence.append(' ').append(Messages.SuspendedBadgeAction_MovesTo(shown(wish)));
         }
+        if (stage.checkpointMillis() > 0) {
+            String age = Util.getTimeSpanString(Math.max(0, now - stage.checkpointMillis()));
+            sentence.append(' ').append(Messages.SuspendedBadgeAction_Checkpoint(age));
+        }
         if (stage.agentGone() != null) {
             return sentence.append(' ').append(gone(stage, now)).toString();
         }

@@ -55,6 +55,10 @@ public interface SuspendedStages extends ExtensionPoint {
      * @param endsMillis when it ends unless that agent is added again, in milliseconds since 1970; 0 when that is not known,
      *     -1 when it is resumed on another agent instead
      * @param thawByMillis by when it is to run again, since it cannot be dumped, in milliseconds since 1970; 0 for all others
+     * @param moveTo name of the agent on which a user wants it resumed; null when on none in particular
+     * @param stored whether it can be resumed without its agent
+     * @param checkpointMillis when the checkpoint was made that it goes back to, in milliseconds since 1970; 0 when it goes on
+     *     from where it was suspended
      */
     record View(
             @NonNull String stage,
@@ -70,7 +74,8 @@ public interface SuspendedStages extends ExtensionPoint {
             long endsMillis,
             long thawByMillis,
             @CheckForNull String moveTo,
-            boolean stored) {
+            boolean stored,
+            long checkpointMillis) {
 
         /** One that may stay suspended. */
         public View(
@@ -99,7 +104,8 @@ public interface SuspendedStages extends ExtensionPoint {
                     endsMillis,
                     0,
                     null,
-                    false);
+                    false,
+                    0);
         }
 
         /** One of an agent that makes images. */

@@ -19,6 +19,7 @@ import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.history.SuspensionHistoryAction;
 import io.jenkins.plugins.preemptible.lifecycle.stage.ImagePath;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageCheckpoint;
+import io.jenkins.plugins.preemptible.view.SuspendedBadgeAction;
 import java.io.File;
 import java.nio.channels.FileChannel;
 import java.nio.file.Files;
@@ -48,12 +49,27 @@ class CheckpointTest extends CheckpointedOnTwoHosts {
         Rig.awaitLog(
                 run,
                 "The agent 'A' is lost. What still runs there is ended when it connects. This stage is resumed on another agent");
+        await("its badge").atMost(LONG).until(() -> badge(run).contains("goes back to its checkpoint of "));
+        assertThat(
+                j.createWebClient().goTo("preemptible/").getBody().getTextContent(),
+                containsString("what it did since then is repeated"));
         hosts.connect("B");
         await("a move").atMost(LONG).until(() -> Rig.log(run).contains("Moved from A to B in "));
+        assertThat(
+                j.createWebClient()
+                        .goTo(run.getUrl() + "preemptible/")
+                        .getBody()
+                        .getTextContent(),
+                containsString(", on B"));
         assertEquals(1, hosts.stages("A"), "cut off, and still there");
         hosts.connect("C", "A");
         await("the old host is clean").atMost(LONG).until(() -> hosts.stages("A") == 0);
         endsOn("B", run);
+    }
+
+    private static String badge(WorkflowRun run) {
+        SuspendedBadgeAction badge = run.getAction(SuspendedBadgeAction.class);
+        return badge == null ? "" : badge.getTooltip();
     }
 
     @Test

@@ -146,6 +146,10 @@ class FrozenOnlyTest extends OneAgent {
     }
 
     private void isShown(StageRecord stage) throws Exception {
+        CLICommandInvoker.Result moved =
+                new CLICommandInvoker(j, "preemptible-move").invokeWithArgs("low", "1", "--to", "(built-in)");
+        assertEquals(4, moved.returnCode(), moved.stderr());
+        assertThat(moved.stderr(), containsString("cannot be dumped, so no image of it can go to another agent."));
         assertThat(
                 victim.getAction(SuspendedBadgeAction.class).getTooltip(),
                 containsString("frozen in memory only, at most until"));

@@ -19,12 +19,12 @@ import io.jenkins.plugins.preemptible.engine.policy.Reason;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.hand.NeverPreemptAction;
 import io.jenkins.plugins.preemptible.lifecycle.agents.Measured;
+import io.jenkins.plugins.preemptible.lifecycle.stage.CurrentObstacle;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
 import io.jenkins.plugins.preemptible.lifecycle.stage.MissingBuilds;
 import io.jenkins.plugins.preemptible.lifecycle.stage.Pretended;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
-import io.jenkins.plugins.preemptible.lifecycle.stage.StepObjection;
 import io.jenkins.plugins.preemptible.queue.LastDecision;
 import io.jenkins.plugins.preemptible.queue.Preemption;
 import io.jenkins.plugins.preemptible.step.StageTask;
@@ -110,7 +110,7 @@ class ManualTest extends OneAgent {
         command("preemptible-suspend", "low", "1");
         Rig.awaitLog(stage, "Not suspended yet. The step 'sleep' waits in it");
         assertThat(
-                String.valueOf(StepObjection.whyNot(Rig.awaitState(StageState.RUNNING))),
+                String.valueOf(CurrentObstacle.whyNot(Rig.awaitState(StageState.RUNNING))),
                 containsString("The step 'sleep' waits in it"));
         Rig.awaitState(StageState.SUSPENDED);
         j.assertBuildStatusSuccess(j.waitForCompletion(preemptor));

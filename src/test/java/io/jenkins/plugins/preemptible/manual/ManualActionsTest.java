@@ -7,8 +7,10 @@ import static org.awaitility.Awaitility.await;
 import static org.hamcrest.MatcherAssert.assertThat;
 import static org.hamcrest.Matchers.anyOf;
 import static org.hamcrest.Matchers.containsString;
+import static org.hamcrest.Matchers.endsWith;
 import static org.hamcrest.Matchers.equalTo;
 import static org.hamcrest.Matchers.not;
+import static org.hamcrest.Matchers.startsWith;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
@@ -24,6 +26,7 @@ import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
 import io.jenkins.plugins.preemptible.hand.DrainedAgents;
 import io.jenkins.plugins.preemptible.hand.NeverPreemptAction;
 import io.jenkins.plugins.preemptible.hand.PreemptiblePermissions;
+import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
 import io.jenkins.plugins.preemptible.lifecycle.stage.Pretended;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageChanges;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
@@ -159,7 +162,7 @@ class ManualActionsTest {
             boolean may = MAY_SUSPEND.contains(user);
             answers(
                     may ? 200 : 403,
-                    may ? "is being suspended" : missing(user) + ": nothing was done",
+                    may ? "the build log tells when it is" : missing(user) + ": nothing was done",
                     web.post(user, onBuild("suspend?stage=tests")));
             assertEquals(may, stage().byHand(), user);
             answers(may ? 200 : 403, may ? "is resumed as soon as" : missing(user), web.post(user, onBuild("resume")));
@@ -180,7 +183,7 @@ class ManualActionsTest {
     void aStageIsMeantByItsNameOrItsIdOrWithAllOthers() throws Exception {
         for (String verb : new String[] {"suspend", "suspend?stage=tests", "suspend?stage=" + stage().id()}) {
             WebResponse suspended = web.post("suspender", onBuild(verb));
-            answers(200, "is being suspended", suspended);
+            answers(200, "the build log tells when it is", suspended);
             JSONObject json = JSONObject.fromObject(suspended.getContentAsString());
             assertEquals(
                     stage().id(),
@@ -510,15 +513,67 @@ class ManualActionsTest {
                 .toList();
     }
 
+    /** What a browser shows after it has sent that for a button. */
+    private static HtmlPage pressed(JenkinsRule.WebClient browser, String address) throws Exception {
+        WebRequest request = new WebRequest(new URL(j.getURL(), address), HttpMethod.POST);
+        request.setAdditionalHeader("Accept", "text/html,*/*;q=0.8");
+        return browser.getPage(browser.addCrumb(request));
+    }
+
+    private static List<String> answered(HtmlPage page) {
+        return page.querySelectorAll(".jenkins-alert[role]").stream()
+                .map(alert -> alert.asNormalizedText())
+                .toList();
+    }
+
     @Test
-    void aBrowserIsShownTheSentence() throws Exception {
-        JenkinsRule.WebClient client = web.browser("owner");
+    void aBrowserIsShownTheAnswerOnceWhereTheButtonWas() throws Exception {
+        JenkinsRule.WebClient browser = web.browser("owner");
+        HtmlPage refused = pressed(browser, onBuild("resume"));
+        assertThat(refused.getUrl().toString(), endsWith(run.getUrl()));
+        assertEquals(List.of("Stage “tests” is not suspended."), answered(refused));
+        assertEquals(List.of(), answered(browser.goTo(run.getUrl())));
+        LiveStage.find(stage().id()).objection().over();
+        List<String> done = answered(pressed(browser, onBuild("suspend")));
+        assertThat(done.toString(), startsWith("[Stage “tests” is being suspended"));
+        assertEquals(List.of(), answered(browser.goTo(run.getUrl())));
+    }
+
+    @Test
+    void anAnswerIsShownToNobodyElse() throws Exception {
+        JenkinsRule.WebClient owner = web.browser("owner");
         WebRequest request = new WebRequest(new URL(j.getURL(), onBuild("resume")), HttpMethod.POST);
         request.setAdditionalHeader("Accept", "text/html,*/*;q=0.8");
-        WebResponse refused = client.loadWebResponse(client.addCrumb(request));
-        assertEquals(400, refused.getStatusCode());
-        assertThat(refused.getContentType(), containsString("text/html"));
-        assertThat(refused.getContentAsString(), containsString("is not suspended"));
+        owner.getOptions().setRedirectEnabled(false);
+        assertEquals(302, owner.loadWebResponse(owner.addCrumb(request)).getStatusCode());
+        assertEquals(List.of(), answered(web.page("manager", run.getUrl())));
+        assertEquals(List.of(), answered(owner.goTo(agent.toComputer().getUrl() + "preemptible/")), "another page");
+        assertEquals(1, answered(owner.goTo(run.getUrl())).size());
+    }
+
+    @Test
+    void anAddressThatIsNoneIsAnsweredOnCoresOwnPage() throws Exception {
+        HtmlPage page = pressed(web.browser("owner"), onBuild("explode"));
+        assertEquals(400, page.getWebResponse().getStatusCode());
+        assertThat(page.asNormalizedText(), containsString("There is no “explode” here"));
+    }
+
+    @Test
+    void whatTheAgentRefusesIsAnswered() throws Exception {
+        LiveStage live = LiveStage.find(stage().id());
+        live.objection().over();
+        live.refused("A connection <b>leaves</b> the stage.", 60_000);
+        try {
+            assertThat(
+                    web.page("owner", run.getUrl()).asNormalizedText(),
+                    containsString("runs and cannot be suspended. A connection <b>leaves</b> the stage."));
+            answers(
+                    200,
+                    "This stands against it: A connection <b>leaves</b> the stage.",
+                    web.post("owner", onBuild("suspend")));
+        } finally {
+            live.notRefused();
+        }
     }
 
     @Test

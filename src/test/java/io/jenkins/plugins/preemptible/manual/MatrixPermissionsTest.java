@@ -77,7 +77,7 @@ class MatrixPermissionsTest {
             boolean may = !user.equals("stranger");
             answers(
                     may ? 200 : 403,
-                    may ? "is being suspended" : "only of builds that they started",
+                    may ? "the build log tells when it is" : "only of builds that they started",
                     web.post(user, onBuild + "suspend"));
             assertEquals(may, stage().byHand(), user);
             StageRegistry.get().update(stage().id(), StageRecord::notByHand);

@@ -109,7 +109,7 @@ class SuspendedBadgeActionTest {
     @Test
     void theBadgeSaysWhereItIsToGo() {
         suspended(new SuspendedStages.View(
-                "a", null, 1, false, false, 0, true, "ada", false, null, 0, 0, "other-agent", false));
+                "a", null, 1, false, false, 0, true, "ada", false, null, 0, 0, "other-agent", false, 0));
 
         String line = build.getAction(SuspendedBadgeAction.class).getSentences().get(0);
 
@@ -121,8 +121,8 @@ class SuspendedBadgeActionTest {
 
     @Test
     void theBadgeSaysThatItsAgentIsNotNeeded() {
-        suspended(
-                new SuspendedStages.View("a", null, 1, false, false, 2048, false, null, false, null, 0, 0, null, true));
+        suspended(new SuspendedStages.View(
+                "a", null, 1, false, false, 2048, false, null, false, null, 0, 0, null, true, 0));
 
         String line = build.getAction(SuspendedBadgeAction.class).getSentences().get(0);
 
@@ -130,6 +130,20 @@ class SuspendedBadgeActionTest {
                 line.endsWith(
                         "Its image has 2.00 KiB and its workspace is stored with it: it can be resumed without its"
                                 + " agent."),
+                line);
+    }
+
+    @Test
+    void theBadgeSaysThatWorkIsRepeated() {
+        long tenMinutesAgo = System.currentTimeMillis() - 600_000;
+        suspended(new SuspendedStages.View(
+                "a", null, 1, false, false, 2048, false, null, false, null, 0, 0, null, true, tenMinutesAgo));
+
+        String line = build.getAction(SuspendedBadgeAction.class).getSentences().get(0);
+
+        assertTrue(
+                line.contains("It lost its processes and goes back to its checkpoint of 10 min ago: what it did since"
+                        + " then is repeated."),
                 line);
     }
 

@@ -56,9 +56,14 @@ public final class LiveStage {
     private final AtomicBoolean aborting = new AtomicBoolean();
     /** The ordinary kills that were asked for while no process of the stage could take them. */
     private final Queue<StageThreads.Work> pendingKills = new ConcurrentLinkedQueue<>();
-    /** A suspension failed or came at the wrong moment: not tried again before, in milliseconds since 1970. */
-    /** Of {@link System#nanoTime}, which a change of the system clock leaves alone; null for no such moment. */
+    /**
+     * A suspension failed or came at the wrong moment: not tried again before. Of {@link System#nanoTime}, which a change of
+     * the system clock leaves alone; null for no such moment.
+     */
     private volatile Long retryAfterNanos;
+    /** Null when its agent did not refuse the last attempt to suspend it. */
+    @CheckForNull
+    private volatile Refused refused;
     /** Held while the image is made of a stage whose executor is gone; see {@code Sealing}. */
     private final AtomicBoolean sealing = new AtomicBoolean();
 
@@ -229,6 +234,29 @@ public final class LiveStage {
 
     public void retryAfter(long millis) {
         retryAfterNanos = millis == 0 ? null : Long.valueOf(clock.nanoTime() + TimeUnit.MILLISECONDS.toNanos(millis));
+    }
+
+    /** Why, and until when that counts, by {@link System#nanoTime}. */
+    private record Refused(String sentence, long untilNanos) {}
+
+    /** Its agent has refused to suspend it, in a sentence; that counts until it is tried again, or is not for some seconds. */
+    public void refused(String sentence, long retryMillis) {
+        retryAfter(retryMillis);
+        refused = new Refused(
+                sentence,
+                clock.nanoTime() + TimeUnit.MILLISECONDS.toNanos(retryMillis) + StepObjection.OVER_AFTER_NANOS);
+    }
+
+    /** Another attempt begins. */
+    public void notRefused() {
+        refused = null;
+    }
+
+    /** Why its agent refused the last attempt to suspend it, in a sentence; null when it did not, or long ago. */
+    @CheckForNull
+    public String refusal() {
+        Refused last = refused;
+        return last == null || clock.nanoTime() - last.untilNanos > 0 ? null : last.sentence;
     }
 
     /** A user wants it suspended now: the next attempt no longer waits because of an earlier failure. */

@@ -512,6 +512,11 @@ public final class StageRecord implements Cloneable {
         return suspended() && !frozen && checkpoints != null && checkpoints.named(imageFile) != null;
     }
 
+    /** When the checkpoint that it goes back to was made, in milliseconds since 1970; 0 unless it was {@link #rolledBack}. */
+    public long checkpointMillis() {
+        return rolledBack() ? checkpoints.named(imageFile).atMillis() : 0;
+    }
+
     /** Its workspace, sealed beside its image; null when it has none. */
     @CheckForNull
     public SealedLuggage luggage() {

@@ -1,7 +1,6 @@
 package io.jenkins.plugins.preemptible.lifecycle.stage;
 
 import edu.umd.cs.findbugs.annotations.CheckForNull;
-import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import java.util.HashSet;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
@@ -20,7 +19,7 @@ public final class StepObjection {
 
     private static final long TOLD_AFTER_NANOS = TimeUnit.SECONDS.toNanos(5);
     /** Longer than from one attempt to the next. */
-    private static final long OVER_AFTER_NANOS = TimeUnit.SECONDS.toNanos(15);
+    static final long OVER_AFTER_NANOS = TimeUnit.SECONDS.toNanos(15);
 
     private final StageClock clock;
     private final Set<String> told = new HashSet<>();
@@ -33,19 +32,6 @@ public final class StepObjection {
 
     StepObjection(StageClock clock) {
         this.clock = clock;
-    }
-
-    /** Why a stage cannot be suspended, at this moment or as it is; null when nothing is known against it. */
-    @CheckForNull
-    public static String whyNot(StageRecord stage) {
-        return stage.whyNotSuspendable() == null ? now(stage) : stage.whyNotSuspendable();
-    }
-
-    /** What the last attempt has found against a stage that runs; null when nothing, or long ago. */
-    @CheckForNull
-    public static String now(StageRecord stage) {
-        LiveStage live = stage.state() == StageState.RUNNING ? LiveStage.find(stage.id()) : null;
-        return live == null ? null : live.objection().sentence();
     }
 
     /** An attempt has found it. @return whether that is to be told now */

@@ -138,6 +138,7 @@ final class SuspensionSteps {
             return false;
         }
         live.objection().over();
+        live.notRefused();
         try {
             agent = executor.agent();
         } catch (IOException x) {
@@ -395,7 +396,7 @@ final class SuspensionSteps {
         if (JUST_BUSY.contains(refusal.reason())) {
             live.retryAfter(BUSY_RETRY_MILLIS);
         } else {
-            live.retryAfter(refusal.lasting() ? LiveStage.REFUSED_RETRY_MILLIS : passingRetryMillis());
+            live.refused(refusal.sentence(), refusal.lasting() ? LiveStage.REFUSED_RETRY_MILLIS : passingRetryMillis());
             if (stage != null) {
                 build.tell(
                         SuspensionEvents.refused(stage, refusal, given.clock().nowMillis()));

@@ -283,6 +283,7 @@ class SuspensionStepsTest {
                 attempt.sparedMillis());
         assertThat(attempt.log, hasItem("Not suspended. The engine refuses. The stage keeps running."));
         assertThat(attempt.log, hasItem("a line of CRIU"));
+        assertEquals("The engine refuses.", attempt.live.refusal());
     }
 
     @Test

@@ -1,0 +1,60 @@
+package io.jenkins.plugins.preemptible.manual;
+
+import edu.umd.cs.findbugs.annotations.CheckForNull;
+import jakarta.servlet.http.HttpSession;
+import java.io.Serializable;
+import org.kohsuke.stapler.StaplerRequest2;
+
+/**
+ * What a browser's last request was answered, until the page that it is led back to has shown it.
+ *
+ * <ol>
+ *   <li>Kept in the browser's session: nobody else sees it, and it ends with that.
+ *   <li>One at a time; a later answer replaces one that was not shown.
+ *   <li>Shown once, by the page that it is for only.
+ * </ol>
+ *
+ * @param page below Jenkins' own address
+ * @param done whether the request was carried out
+ * @param message a sentence for people
+ */
+public record KeptAnswer(String page, boolean done, String message) implements Serializable {
+
+    private static final String ATTRIBUTE = KeptAnswer.class.getName();
+
+    static void keep(StaplerRequest2 request, KeptAnswer answer) {
+        request.getSession().setAttribute(ATTRIBUTE, answer);
+    }
+
+    /** Whether there is one for that page. */
+    static boolean isFor(@CheckForNull StaplerRequest2 request, String page) {
+        return of(request, page) != null;
+    }
+
+    /** The one for that page, which is not kept any longer; null when there is none. */
+    @CheckForNull
+    public static KeptAnswer take(@CheckForNull StaplerRequest2 request, String page) {
+        KeptAnswer answer = of(request, page);
+        if (answer != null) {
+            request.getSession().removeAttribute(ATTRIBUTE);
+        }
+        return answer;
+    }
+
+    @CheckForNull
+    private static KeptAnswer of(@CheckForNull StaplerRequest2 request, String page) {
+        HttpSession session = request == null ? null : request.getSession(false);
+        return session != null && session.getAttribute(ATTRIBUTE) instanceof KeptAnswer answer && answer.isFor(page)
+                ? answer
+                : null;
+    }
+
+    private boolean isFor(String shown) {
+        return page.equals(shown);
+    }
+
+    /** Core's class of such an alert. */
+    public String getStyle() {
+        return done ? "jenkins-alert jenkins-alert-success" : "jenkins-alert jenkins-alert-danger";
+    }
+}
