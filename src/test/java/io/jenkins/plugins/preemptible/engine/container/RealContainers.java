@@ -163,8 +163,14 @@ public final class RealContainers implements AutoCloseable {
     }
 
     public void remove(String id) {
+        kill(id);
         must("rm", "-f", id);
         started.remove(id);
+    }
+
+    /** Podman's rm gives it ten seconds to end by itself. */
+    private void kill(String id) {
+        HostTool.run(SECONDS, List.of(program, "kill", "--signal", "KILL", id));
     }
 
     private void must(String... words) {
@@ -177,6 +183,7 @@ public final class RealContainers implements AutoCloseable {
     @Override
     public void close() {
         for (String id : started) {
+            kill(id);
             HostTool.run(SECONDS, List.of(program, "rm", "-f", id));
         }
     }
