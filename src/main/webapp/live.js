@@ -56,7 +56,7 @@
     if (document.hidden || shown.length === 0) {
       return Promise.resolve(shown.length > 0);
     }
-    return fetch(window.location.href, { headers: { Accept: "text/html" } }).then(function (response) {
+    return fetch(window.location.href, { headers: { Accept: "text/html", "X-Preemptible-Anew": "1" } }).then(function (response) {
       if (response.status === GONE && shown[0].hasAttribute("data-preemptible-gone")) {
         tellGone(shown[0]);
         return false;

@@ -172,7 +172,7 @@ public final class Answer implements HttpResponse {
             response.getWriter().print(json());
         } else if (shownThere) {
             KeptAnswer.keep(request, new KeptAnswer(page, ok(), message));
-            response.sendRedirect(request.getContextPath() + "/" + page);
+            response.sendRedirect(request.getContextPath() + "/" + page + "#" + KeptAnswer.ANCHOR);
         } else if (ok()) {
             response.sendRedirect(request.getContextPath() + "/" + page);
         } else {

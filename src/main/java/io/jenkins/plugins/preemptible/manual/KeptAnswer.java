@@ -11,7 +11,7 @@ import org.kohsuke.stapler.StaplerRequest2;
  * <ol>
  *   <li>Kept in the browser's session: nobody else sees it, and it ends with that.
  *   <li>One at a time; a later answer replaces one that was not shown.
- *   <li>Shown once, by the page that it is for only.
+ *   <li>Shown once, by the page that it is for only, and not by one that was open and refreshes itself.
  * </ol>
  *
  * @param page below Jenkins' own address
@@ -21,6 +21,12 @@ import org.kohsuke.stapler.StaplerRequest2;
 public record KeptAnswer(String page, boolean done, String message) implements Serializable {
 
     private static final String ATTRIBUTE = KeptAnswer.class.getName();
+
+    /** With it a page that is open already is fetched anew, by live.js: what is put in of that has no place for an answer. */
+    static final String ANEW = "X-Preemptible-Anew";
+
+    /** Of the alert, for addresses that lead there: on a narrow screen it is far down. */
+    static final String ANCHOR = "preemptible-answer";
 
     static void keep(StaplerRequest2 request, KeptAnswer answer) {
         request.getSession().setAttribute(ATTRIBUTE, answer);
@@ -43,7 +49,7 @@ public record KeptAnswer(String page, boolean done, String message) implements S
 
     @CheckForNull
     private static KeptAnswer of(@CheckForNull StaplerRequest2 request, String page) {
-        HttpSession session = request == null ? null : request.getSession(false);
+        HttpSession session = request == null || request.getHeader(ANEW) != null ? null : request.getSession(false);
         return session != null && session.getAttribute(ATTRIBUTE) instanceof KeptAnswer answer && answer.isFor(page)
                 ? answer
                 : null;
@@ -53,8 +59,13 @@ public record KeptAnswer(String page, boolean done, String message) implements S
         return page.equals(shown);
     }
 
-    /** Core's class of such an alert. */
+    /** Its id on the page. */
+    public String getAnchor() {
+        return ANCHOR;
+    }
+
+    /** Core's class of such an alert, and ours. */
     public String getStyle() {
-        return done ? "jenkins-alert jenkins-alert-success" : "jenkins-alert jenkins-alert-danger";
+        return "preemptible-answer jenkins-alert " + (done ? "jenkins-alert-success" : "jenkins-alert-danger");
     }
 }

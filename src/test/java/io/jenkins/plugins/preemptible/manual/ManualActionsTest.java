@@ -530,8 +530,11 @@ class ManualActionsTest {
     void aBrowserIsShownTheAnswerOnceWhereTheButtonWas() throws Exception {
         JenkinsRule.WebClient browser = web.browser("owner");
         HtmlPage refused = pressed(browser, onBuild("resume"));
-        assertThat(refused.getUrl().toString(), endsWith(run.getUrl()));
+        assertThat(refused.getUrl().toString(), endsWith(run.getUrl() + "#preemptible-answer"));
         assertEquals(List.of("Stage “tests” is not suspended."), answered(refused));
+        assertEquals(
+                answered(refused).get(0),
+                refused.getElementById("preemptible-answer").asNormalizedText());
         assertEquals(List.of(), answered(browser.goTo(run.getUrl())));
         LiveStage.find(stage().id()).objection().over();
         List<String> done = answered(pressed(browser, onBuild("suspend")));
@@ -549,6 +552,21 @@ class ManualActionsTest {
         assertEquals(List.of(), answered(web.page("manager", run.getUrl())));
         assertEquals(List.of(), answered(owner.goTo(agent.toComputer().getUrl() + "preemptible/")), "another page");
         assertEquals(1, answered(owner.goTo(run.getUrl())).size());
+    }
+
+    /** Of another tab of the same browser, which is open and would not show it. */
+    @Test
+    void aPageThatRefreshesItselfTakesNoAnswer() throws Exception {
+        String page = agent.toComputer().getUrl() + "preemptible/";
+        JenkinsRule.WebClient browser = web.browser("manager");
+        WebRequest request = new WebRequest(new URL(j.getURL(), page + "undrain"), HttpMethod.POST);
+        request.setAdditionalHeader("Accept", "text/html,*/*;q=0.8");
+        browser.getOptions().setRedirectEnabled(false);
+        assertEquals(302, browser.loadWebResponse(browser.addCrumb(request)).getStatusCode());
+        WebRequest anew = new WebRequest(new URL(j.getURL(), page));
+        anew.setAdditionalHeader("X-Preemptible-Anew", "1");
+        assertEquals(List.of(), answered(browser.getPage(anew)));
+        assertEquals(1, answered(browser.goTo(page)).size());
     }
 
     @Test

@@ -94,7 +94,7 @@ final class Requests {
         WebRequest request = form(client.goTo(page), "/preemptible/" + verb).getWebRequest(null);
         WebResponse back = client.loadWebResponse(client.addCrumb(request));
         assertEquals(200, back.getStatusCode());
-        assertThat(back.getWebRequest().getUrl().toString(), endsWith(page));
+        assertThat(back.getWebRequest().getUrl().toString(), endsWith(page + "#preemptible-answer"));
     }
 
     private static HtmlForm form(HtmlPage page, String action) {
