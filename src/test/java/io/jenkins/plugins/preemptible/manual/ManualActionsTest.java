@@ -584,7 +584,7 @@ class ManualActionsTest {
         try {
             assertThat(
                     web.page("owner", run.getUrl()).asNormalizedText(),
-                    containsString("runs and cannot be suspended. A connection <b>leaves</b> the stage."));
+                    containsString("runs and cannot be suspended now. A connection <b>leaves</b> the stage."));
             answers(
                     200,
                     "This stands against it: A connection <b>leaves</b> the stage.",
