@@ -273,7 +273,7 @@ class FrozenOnlyTest extends OneAgent {
     void aStageThatCanBeDumpedGoesFirst() throws Exception {
         start(Rig.own(traced()));
         Rig.awaitLog(victim, "This stage cannot be dumped as it is.");
-        DumbSlave second = j.createSlave("second", Rig.LABEL, null);
+        DumbSlave second = AgentJvm.add(j, "second", Rig.LABEL, null);
         try {
             j.waitOnline(second);
             WorkflowRun other = Rig.start(rig.pipeline("other", 4, Rig.own(Rig.endless())));

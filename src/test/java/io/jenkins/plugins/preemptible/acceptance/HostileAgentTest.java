@@ -108,7 +108,7 @@ class HostileAgentTest extends OneAgent {
         System.out.println("hostile.seed=" + SEED);
         evil = (DumbSlave) j.jenkins.getNode("evil");
         if (evil == null) {
-            evil = j.createSlave("evil", "evil", new EnvVars(HostileAnswers.VARIABLE, "yes"));
+            evil = AgentJvm.add(j, "evil", "evil", new EnvVars(HostileAnswers.VARIABLE, "yes"));
             evil.setNumExecutors(1);
             j.waitOnline(evil);
         }

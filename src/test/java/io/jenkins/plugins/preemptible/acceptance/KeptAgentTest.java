@@ -161,7 +161,7 @@ class KeptAgentTest {
     }
 
     private DumbSlave onDemand() throws Exception {
-        DumbSlave agent = j.createSlave("worker", Rig.LABEL, null);
+        DumbSlave agent = AgentJvm.add(j, "worker", Rig.LABEL, null);
         agent.setNumExecutors(1);
         RetentionStrategy.Demand demand = new RetentionStrategy.Demand(0, 1);
         Field idle = RetentionStrategy.Demand.class.getDeclaredField("idleDelay");
@@ -175,7 +175,7 @@ class KeptAgentTest {
     /** Its kind decides by itself when it goes: nothing is suspended there, and the log says why. */
     @Test
     void agentThatCannotBeKept() throws Exception {
-        connected(new OwnWayAgent("worker", root.getPath(), j.createComputerLauncher(null)));
+        connected(new OwnWayAgent("worker", root.getPath(), AgentJvm.launcher(j, null)));
         WorkflowJob low = rig.pipeline("low", 5, Rig.own(Rig.endless()));
         victim = Rig.start(low);
         Rig.awaitLog(victim, "count-3\n");
@@ -254,7 +254,7 @@ class KeptAgentTest {
     }
 
     private Slave cloudAgent(RetentionStrategy<?> retention) throws Exception {
-        return connected(new CloudAgent("worker", root.getPath(), j.createComputerLauncher(null), retention));
+        return connected(new CloudAgent("worker", root.getPath(), AgentJvm.launcher(j, null), retention));
     }
 
     private Slave connected(CloudAgent agent) throws Exception {

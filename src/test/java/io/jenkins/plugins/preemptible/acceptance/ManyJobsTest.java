@@ -52,7 +52,7 @@ class ManyJobsTest {
         rig = new Rig(j);
         rig.agent();
         for (int i = 1; i < AGENTS; i++) {
-            DumbSlave agent = j.createSlave("worker" + i, Rig.LABEL, null);
+            DumbSlave agent = AgentJvm.add(j, "worker" + i, Rig.LABEL, null);
             agent.setNumExecutors(1);
             j.waitOnline(agent);
         }

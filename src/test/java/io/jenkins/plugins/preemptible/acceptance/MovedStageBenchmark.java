@@ -71,6 +71,7 @@ class MovedStageBenchmark extends OnTwoHosts {
     void measure() throws Exception {
         // Else a machine whose other programs take its memory has images made before the executors are free.
         PreemptibleConfiguration.get().setMemoryFloorMegabytes(0);
+        hosts.asInUse();
         hosts.connect("A");
         hosts.connect("B");
         List<Row> rows = new ArrayList<>();

@@ -30,7 +30,7 @@ class OtherNodeTest extends OneAgent {
     @BeforeEach
     void otherAgent() throws Exception {
         if (j.jenkins.getNode("other") == null) {
-            DumbSlave other = j.createSlave("other", "other", null);
+            DumbSlave other = AgentJvm.add(j, "other", "other", null);
             j.waitOnline(other);
         }
     }

@@ -106,7 +106,16 @@ final class Rig {
     /** @param environment added to the agent process's own; null for nothing */
     DumbSlave agent(EnvVars environment) throws Exception {
         forTests();
-        DumbSlave agent = j.createSlave("worker", LABEL, environment);
+        return ready(AgentJvm.add(j, "worker", LABEL, environment));
+    }
+
+    /** For what is measured: an agent that compiles as those in use do. */
+    DumbSlave agentInUse() throws Exception {
+        forTests();
+        return ready(j.createSlave("worker", LABEL, null));
+    }
+
+    private DumbSlave ready(DumbSlave agent) throws Exception {
         agent.setNumExecutors(1);
         j.waitOnline(agent);
         usePriorities();
@@ -115,11 +124,13 @@ final class Rig {
 
     /** The agent "worker" has the label of all tests, any other one its own name. */
     static InboundAgentExtension.Options inbound(String name, String... javaOptions) {
+        List<String> options = new ArrayList<>(AgentJvm.OPTIONS);
+        options.addAll(List.of(javaOptions));
         return InboundAgentExtension.Options.newBuilder()
                 .name(name)
                 .label(name.equals("worker") ? LABEL : name)
                 .webSocket()
-                .javaOptions(javaOptions)
+                .javaOptions(options.toArray(String[]::new))
                 .build();
     }
 

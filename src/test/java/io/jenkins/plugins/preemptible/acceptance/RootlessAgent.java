@@ -100,7 +100,7 @@ final class RootlessAgent implements AutoCloseable {
                 "HOME=" + home,
                 "PREEMPTIBLE_PRIVILEGED=" + place.program(),
                 System.getProperty("java.home") + "/bin/java",
-                "-Xmx256m",
+                String.join(" ", AgentJvm.OPTIONS),
                 "-jar",
                 jar.toString());
         DumbSlave worker =

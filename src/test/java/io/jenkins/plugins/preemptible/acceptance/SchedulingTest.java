@@ -189,7 +189,7 @@ class SchedulingTest extends OneHeldArchive {
     @Test
     void whoseAgentHasNoStageIsNotToldThatNoAgentFits() throws Exception {
         start(Rig.own(Rig.endless()));
-        DumbSlave plain = j.createSlave("plain", "plain", null);
+        DumbSlave plain = AgentJvm.add(j, "plain", "plain", null);
         plain.setNumExecutors(1);
         j.waitOnline(plain);
         FreeStyleProject first = rig.freestyle("first", 1, Rig.untilEnough());

@@ -38,6 +38,8 @@ final class TwoHosts implements AutoCloseable {
     private final Path base;
     private final FolderInPlace agentFolder;
 
+    private List<String> options = AgentJvm.OPTIONS;
+
     /** Skips the test, with the reason, where this cannot be had. */
     TwoHosts(JenkinsRule j) throws Exception {
         assumeTrue(HostProcess.isRoot() && HostTool.find("unshare").isPresent(), "mount namespaces are needed");
@@ -61,6 +63,11 @@ final class TwoHosts implements AutoCloseable {
         this.j = j;
         base = before.base;
         agentFolder = before.agentFolder;
+    }
+
+    /** For what is measured: agents that are connected from now on compile as those in use do. */
+    void asInUse() {
+        options = List.of("-Xmx256m");
     }
 
     /** The same hosts, after a restart of the controller. */
@@ -124,7 +131,7 @@ final class TwoHosts implements AutoCloseable {
                 base.resolve("apart.sh").toString(),
                 String.join(" ", agentFolder.before(folder)),
                 System.getProperty("java.home") + "/bin/java",
-                "-Xmx256m",
+                String.join(" ", options),
                 "-jar",
                 base.resolve("agent.jar").toString()));
     }

@@ -51,6 +51,11 @@ class UrgentItemBenchmark extends OneAgent {
     /** One preemption's parts, in milliseconds. */
     private record Waited(long whole, long decided, long freed, long started) {}
 
+    @Override
+    DumbSlave agentToTest() throws Exception {
+        return rig.agentInUse();
+    }
+
     @Test
     void measure() throws Exception {
         // Else a machine whose other programs take its memory has images made before the executors are free.

@@ -73,7 +73,7 @@ final class Halves {
                     "-f",
                     checkout.pluginPom().toString(),
                     "-Dmaven.test.failure.ignore=true",
-                    "-DforkCount=2",
+                    "-DforkCount=3",
                     // The engine's tests ran already, in the other half.
                     "-Dtest=!io/jenkins/plugins/preemptible/engine/**",
                     "-Dsurefire.failIfNoSpecifiedTests=false"));
