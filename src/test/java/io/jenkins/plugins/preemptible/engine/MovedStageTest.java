@@ -58,7 +58,7 @@ class MovedStageTest {
      * host, and a log that is kept open.
      */
     private static final String COUNTS =
-            "{ exec 3> gone 4< ../../tools/data; rm gone; mkfifo fifo; exec 5<> fifo; cp /bin/sleep nap; ./nap 1000 & cp nap /tmp/nap; /tmp/nap 1000 & echo kept > /tmp/own; x=$(head -c 12000000 /dev/urandom"
+            "{ exec 3> gone 4< ../../tools/data; rm gone; mkfifo fifo; exec 5<> fifo; cp /bin/sleep nap; ./nap 1000 & cp nap /tmp/nap; /tmp/nap 1000 & echo kept > /tmp/own; x=$(head -c 3000000 /dev/urandom"
                     + " | base64 -w 0); sum=$(echo \"$x\" | md5sum); i=0; while :; do i=$((i+1)); echo line $i; echo $i >&3;"
                     + " [ \"$(cat /tmp/own)\" = kept ] && [ \"$(echo \"$x\" | md5sum)\" = \"$sum\" ] || echo broken;"
                     + " sleep 0.1; done; } > log 2>&1 < /dev/null &";
