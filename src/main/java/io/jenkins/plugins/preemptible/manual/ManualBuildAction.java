@@ -302,9 +302,12 @@ public final class ManualBuildAction implements Action {
 
     /** One that runs, or waits for its turn by itself, has nothing to be resumed from but the wish. */
     private static String resume(StageRecord stage) {
-        return stage.byHand()
-                ? Messages.ManualBuildAction_Resume(stage.name())
-                : Messages.ManualBuildAction_TakeBack(stage.name(), AgentVerbs.within(String.valueOf(stage.moveTo())));
+        if (stage.byHand()) {
+            return stage.suspended()
+                    ? Messages.ManualBuildAction_Resume(stage.name())
+                    : Messages.ManualBuildAction_SuspendNot(stage.name());
+        }
+        return Messages.ManualBuildAction_TakeBack(stage.name(), AgentVerbs.within(String.valueOf(stage.moveTo())));
     }
 
     private static String keep(StageRecord stage) {

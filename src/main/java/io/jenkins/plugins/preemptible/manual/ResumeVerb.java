@@ -68,6 +68,9 @@ final class ResumeVerb {
         if (RemovedAgent.ends(now)) {
             return StageVerbs.done(now, waitsForRemoved(now));
         }
+        if (to == null && now.state() == StageState.RUNNING) {
+            return StageVerbs.done(now, Messages.StageVerbs_KeepsRunning(now.name()));
+        }
         boolean goesNowhere = now.undecided() || now.state() == StageState.RUNNING && !stage.byHand();
         if (to != null && goesNowhere) {
             return StageVerbs.done(now, Messages.StageVerbs_TakenBack(now.name(), AgentVerbs.within(to)));

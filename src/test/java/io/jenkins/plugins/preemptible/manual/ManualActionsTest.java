@@ -165,7 +165,7 @@ class ManualActionsTest {
                     may ? "the build log tells when it is" : missing(user) + ": nothing was done",
                     web.post(user, onBuild("suspend?stage=tests")));
             assertEquals(may, stage().byHand(), user);
-            answers(may ? 200 : 403, may ? "is resumed as soon as" : missing(user), web.post(user, onBuild("resume")));
+            answers(may ? 200 : 403, may ? "keeps running" : missing(user), web.post(user, onBuild("resume")));
             assertFalse(stage().byHand(), user);
             assertEquals(
                     may ? 0 : 6,
@@ -189,7 +189,7 @@ class ManualActionsTest {
                     stage().id(),
                     only(json.getJSONArray("stages"), "stage", "tests").getString("id"));
             assertTrue(stage().byHand(), verb);
-            answers(200, "is resumed as soon as", web.post("suspender", onBuild("resume")));
+            answers(200, "keeps running", web.post("suspender", onBuild("resume")));
         }
     }
 

@@ -193,7 +193,8 @@ class SuspendedBadgeActionTest {
         jenkins.jenkins.getExtensionList(SuspendedStages.class).add(running);
         try {
             String page = jenkins.createWebClient().getPage(build).asNormalizedText();
-            assertTrue(page.contains("Stage \u201ca\u201d runs and cannot be suspended now. It is <b>traced</b>."), page);
+            assertTrue(
+                    page.contains("Stage \u201ca\u201d runs and cannot be suspended now. It is <b>traced</b>."), page);
             assertTrue(
                     page.contains(
                             "Stage \u201cc\u201d runs and can only be frozen for a time. It has <b>a connection</b>."),

@@ -148,7 +148,8 @@ public final class ContainerTool {
 
     /** Removes the container with all that runs in it; harmless when it is gone. */
     public void remove() throws IOException {
-        // Podman's rm gives it ten seconds to end by itself. One that is paused or has ended refuses this, which rm does not.
+        // Podman's rm gives it ten seconds to end by itself. One that is paused or has ended refuses this, which rm
+        // does not.
         call("kill", "--signal", "KILL", container.id());
         HostTool.Answer answer = call("rm", "--force", "--volumes", container.id());
         if (!answer.ok() && inspect(List.of()).isPresent()) {
