@@ -54,7 +54,7 @@ class MovedStageTest {
     private static final String DONE = "done as asked";
     private static final String SKIPPED = "skipped: ";
     /**
-     * 16 MB of memory, a file of its own /tmp, a deleted file, a FIFO, programs of the workspace and of /tmp, a file of the
+     * 4 MB of memory, a file of its own /tmp, a deleted file, a FIFO, programs of the workspace and of /tmp, a file of the
      * host, and a log that is kept open.
      */
     private static final String COUNTS =
