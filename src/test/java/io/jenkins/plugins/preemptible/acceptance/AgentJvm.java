@@ -12,13 +12,13 @@ import org.jvnet.hudson.test.JenkinsRule;
 import org.jvnet.hudson.test.SimpleCommandLauncher;
 
 /**
- * Processes of agents that live for seconds: what such a JVM compiles a second time, and its collector's threads, took more of the
- * processors than all that is tested.
+ * Processes of agents that live for seconds: what such a JVM verifies, what it compiles a second time, and its collector's threads
+ * took more of the processors than all that is tested.
  */
 final class AgentJvm {
 
     /** Of the JVM. */
-    static final List<String> OPTIONS = List.of("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1");
+    static final List<String> OPTIONS = List.of("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-BytecodeVerificationRemote");
 
     private AgentJvm() {}
 
