@@ -188,8 +188,8 @@ final class SchedulerState {
             @Exported String sentence) {
 
         @CheckForNull
-        static DecisionState of(String claimant) {
-            Action action = LastDecision.get().of(claimant);
+        static DecisionState of(LastDecision decision, String claimant) {
+            Action action = decision.of(claimant);
             return action == null
                     ? null
                     : new DecisionState(
@@ -306,7 +306,7 @@ final class SchedulerState {
                         RemovedAgent.waitsUntilMillis(stage),
                         stage.thawByMillis(),
                         stage.moveTo(),
-                        DecisionState.of(stage.id())))
+                        DecisionState.of(LastDecision.get(), stage.id())))
                 .toList();
     }
 
@@ -346,11 +346,13 @@ final class SchedulerState {
 
     private static WaitingState waiting(Queue.BuildableItem item) {
         String id = String.valueOf(item.getId());
+        // One, not the next one for the second thing: else an item has a decision and no priority.
+        LastDecision last = LastDecision.get();
         return new WaitingState(
                 item.getId(),
                 item.task.getFullDisplayName(),
                 item.buildableStartMilliseconds,
-                LastDecision.get().priority(id),
-                DecisionState.of(id));
+                last.priority(id),
+                DecisionState.of(last, id));
     }
 }
