@@ -18,7 +18,12 @@ import org.jvnet.hudson.test.SimpleCommandLauncher;
 final class AgentJvm {
 
     /** Of the JVM. */
-    static final List<String> OPTIONS = List.of("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-BytecodeVerificationRemote");
+    static final List<String> OPTIONS = List.of(
+            "-Xmx256m",
+            "-XX:+UseSerialGC",
+            "-XX:TieredStopAtLevel=1",
+            "-XX:+UnlockDiagnosticVMOptions",
+            "-XX:-BytecodeVerificationRemote");
 
     private AgentJvm() {}
 

@@ -102,6 +102,7 @@ class AwaitedOwnAgentTest extends MovedStages {
     }
 
     @Test
+    @Tag("slow")
     void itMovesWhenTheBuildTakesLong() throws Exception {
         FreeStyleProject high = known("long", LONG_MILLIS);
         WorkflowRun stage = begin(counter());

@@ -32,6 +32,7 @@ import org.junit.jupiter.api.extension.RegisterExtension;
 
 /** Checkpoints in a real S3 server, which removes no object alone: what no checkpoint needs is empty there. */
 @Tag("acceptance")
+@Tag("slow")
 class CheckpointsInStoreTest extends CheckpointedOnTwoHosts {
 
     /** Less than an image has, so that it lies there in parts, and more than some differences have. */

@@ -227,6 +227,7 @@ class LostAgentTest extends OnTwoHosts {
 
     /** It is named where the stage waits for it, and not its own agent, which is there. */
     @Test
+    @Tag("slow")
     void anotherAgentThatHasNotAnsweredIsNamed() throws Exception {
         WorkflowRun stage = sealed();
         hosts.connect("B");

@@ -53,6 +53,7 @@ class MoveWishesTest extends MovedStages {
     }
 
     @Test
+    @Tag("slow")
     void aMoveToAnAgentThatCannotHaveTheStageAnyMoreIsCancelled() throws Exception {
         WorkflowRun stage = begin(counter());
         suspend(stage, 1);
@@ -124,6 +125,7 @@ class MoveWishesTest extends MovedStages {
 
     /** Job Restrictions or a missing permission forbid it, for instance. Root on that agent may not have the stage's key. */
     @Test
+    @Tag("slow")
     void anAgentOnWhichTheBuildMayNotRunGetsNothingOfTheStage() throws Exception {
         WorkflowRun stage = begin(counter());
         suspend(stage, 1);

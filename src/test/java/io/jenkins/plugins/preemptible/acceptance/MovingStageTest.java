@@ -159,6 +159,7 @@ class MovingStageTest extends OnTwoHosts {
     }
 
     @Test
+    @Tag("slow")
     void somebodyMovesAStageThatIsSuspendedManually() throws Exception {
         WorkflowRun stage = begin(script(counter()));
         hosts.connect("B");
