@@ -115,9 +115,10 @@ public final class ManualBuildAction implements Action {
 
     private static Suspended suspended(String stage, PastSuspension one) {
         long now = System.currentTimeMillis();
+        String agent = one.getNode();
         return new Suspended(
                 stage,
-                one.getNode() == null ? "" : AgentVerbs.shown(one.getNode()),
+                agent == null ? "" : AgentVerbs.shown(agent),
                 DateFormat.getDateTimeInstance(DateFormat.MEDIUM, DateFormat.MEDIUM)
                         .format(new Date(one.getSuspendedMillis())),
                 Util.getTimeSpanString(one.withoutExecutorMillis(now)),

@@ -509,12 +509,18 @@ public final class StageRecord implements Cloneable {
 
     /** Whether it is suspended, has lost the processes that it had, and is resumed from a checkpoint. */
     public boolean rolledBack() {
-        return suspended() && !frozen && checkpoints != null && checkpoints.named(imageFile) != null;
+        return checkpoint() != null;
+    }
+
+    @CheckForNull
+    private StageCheckpoint checkpoint() {
+        return suspended() && !frozen && checkpoints != null ? checkpoints.named(imageFile) : null;
     }
 
     /** When the checkpoint that it goes back to was made, in milliseconds since 1970; 0 unless it was {@link #rolledBack}. */
     public long checkpointMillis() {
-        return rolledBack() ? checkpoints.named(imageFile).atMillis() : 0;
+        StageCheckpoint back = checkpoint();
+        return back == null ? 0 : back.atMillis();
     }
 
     /** Its workspace, sealed beside its image; null when it has none. */
