@@ -27,7 +27,7 @@ public final class RolledBack {
 
     /** @param before the record before the resume; without effect unless its image is a checkpoint */
     public static void runs(LiveStage live, StageRecord before) throws InterruptedException {
-        StageCheckpoint from = checkpoint(before);
+        StageCheckpoint from = before.rolledBackTo();
         if (from != null) {
             boolean cut = StepOutput.cutBack(live, from.logSizes());
             StageLog.line(
@@ -44,13 +44,8 @@ public final class RolledBack {
     /** Name of the full image that the image of a suspended stage refers to; null when it refers to none. */
     @CheckForNull
     public static String base(StageRecord stage) {
-        StageCheckpoint from = checkpoint(stage);
+        StageCheckpoint from = stage.rolledBackTo();
         return from == null ? null : from.imageBase();
-    }
-
-    @CheckForNull
-    private static StageCheckpoint checkpoint(StageRecord stage) {
-        return stage.rolledBack() ? stage.checkpoints().named(stage.imageFile()) : null;
     }
 
     /**
@@ -60,7 +55,7 @@ public final class RolledBack {
      * @return whether another checkpoint is taken next, which no agent has tried
      */
     public static boolean refused(LiveStage live, StageRecord before) throws InterruptedException {
-        StageCheckpoint bad = checkpoint(before);
+        StageCheckpoint bad = before.rolledBackTo();
         if (bad != null) {
             StageRegistry.get()
                     .update(live.id(), Checkpoints.set(before.checkpoints().refused(bad.file())));

@@ -509,17 +509,18 @@ public final class StageRecord implements Cloneable {
 
     /** Whether it is suspended, has lost the processes that it had, and is resumed from a checkpoint. */
     public boolean rolledBack() {
-        return checkpoint() != null;
+        return rolledBackTo() != null;
     }
 
+    /** The checkpoint that it goes back to; null unless it was {@link #rolledBack}. */
     @CheckForNull
-    private StageCheckpoint checkpoint() {
+    public StageCheckpoint rolledBackTo() {
         return suspended() && !frozen && checkpoints != null ? checkpoints.named(imageFile) : null;
     }
 
-    /** When the checkpoint that it goes back to was made, in milliseconds since 1970; 0 unless it was {@link #rolledBack}. */
+    /** When that was made, in milliseconds since 1970; 0 where there is none. */
     public long checkpointMillis() {
-        StageCheckpoint back = checkpoint();
+        StageCheckpoint back = rolledBackTo();
         return back == null ? 0 : back.atMillis();
     }
 
