@@ -287,6 +287,25 @@ class SuspensionStepsTest {
     }
 
     @Test
+    void aRefusalCountsUntilTheNextAttempt() throws Exception {
+        attempt.frozen = AttemptedSuspension.freeze(refusal("TRACED", false), false, false);
+        assertEquals(NOT, attempt.run());
+        attempt.frozen = AttemptedSuspension.freeze(null, true, false);
+        attempt.run();
+        assertNull(attempt.live.refusal());
+    }
+
+    @Test
+    void aRefusalThatIsNotTriedAgainCountsForSomeSeconds() throws Exception {
+        attempt.frozen = AttemptedSuspension.freeze(refusal("TRACED", false), false, false);
+        assertEquals(NOT, attempt.run());
+        attempt.nowMillis += SuspensionSteps.passingRetryMillis() + 14_000;
+        assertEquals("The engine refuses.", attempt.live.refusal());
+        attempt.nowMillis += 2_000;
+        assertNull(attempt.live.refusal());
+    }
+
+    @Test
     void aLostConnectionSaysNothingAgainstTheStage() throws Exception {
         attempt.onFreeze = SuspensionStepsTest::fail;
         assertEquals(NOT, attempt.run());
