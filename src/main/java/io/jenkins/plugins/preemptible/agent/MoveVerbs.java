@@ -160,13 +160,13 @@ final class MoveVerbs {
         private final HostTraits own;
         private final long memoryBytes;
         private final List<String> workspace;
-        private final long arrivingBytes;
+        private final boolean arriving;
         private final String key;
 
-        /** @param arrivingBytes see {@link MovingStage#misfit} */
-        Compare(String id, HostTraits own, long memoryBytes, List<String> workspace, long arrivingBytes, String key) {
+        /** @param arriving see {@link MovingStage#misfit} */
+        Compare(String id, HostTraits own, long memoryBytes, List<String> workspace, boolean arriving, String key) {
             super(id);
-            this.arrivingBytes = arrivingBytes;
+            this.arriving = arriving;
             this.own = own;
             this.memoryBytes = memoryBytes;
             this.workspace = workspace;
@@ -177,13 +177,13 @@ final class MoveVerbs {
         Misfit act(Engine engine, StageId stage, Path exchange) throws IOException {
             Path image = exchange.resolve(AgentStage.IMAGE_FILE);
             ReadRequest request = ReadRequest.of(image, ImageKey.parse(key));
-            if (arrivingBytes > 0) {
-                Arrival arrival = new Arrival(arrivingBytes, PATIENCE);
+            if (arriving) {
+                Arrival arrival = new Arrival(PATIENCE);
                 arrival.begin(image, () -> !Files.exists(exchange));
                 request = request.arriving(arrival);
             }
             StageNeeds needs = StageNeeds.of(ImageArchive.manifestOf(request), memoryBytes, paths(workspace));
-            return misfit(homeOf(exchange), engine, own, arrivingBytes > 0 ? needs.withoutDisk() : needs);
+            return misfit(homeOf(exchange), engine, own, arriving ? needs.withoutDisk() : needs);
         }
     }
 
@@ -192,20 +192,17 @@ final class MoveVerbs {
         private static final long serialVersionUID = 1L;
 
         private final String key;
-        private final long bytes;
 
-        UnpackAhead(String id, String key, long bytes) {
+        UnpackAhead(String id, String key) {
             super(id);
             this.key = key;
-            this.bytes = bytes;
         }
 
         @Override
         Boolean act(Engine engine, StageId stage, Path exchange) {
             Path image = exchange.resolve(AgentStage.IMAGE_FILE);
             try {
-                engine.unpackAhead(
-                        image, ImageKey.parse(key), new Arrival(bytes, PATIENCE), () -> !Files.exists(exchange));
+                engine.unpackAhead(image, ImageKey.parse(key), new Arrival(PATIENCE), () -> !Files.exists(exchange));
                 return true;
             } catch (IOException | RuntimeException x) {
                 LOGGER.log(Level.FINE, x, () -> "the image of " + stage + " is unpacked when it is restored");

@@ -207,11 +207,9 @@ public final class MovingStage {
     /**
      * Has the image unpacked while it is brought, which begins after this. Whether that succeeds is of no concern: it would be
      * unpacked when it is restored.
-     *
-     * @param bytes of the whole image
      */
-    public Awaited<Boolean> unpackAhead(String key, long bytes) throws IOException, InterruptedException {
-        return Limited.askLong(home, Boolean.class, new MoveVerbs.UnpackAhead(id.value(), key, bytes));
+    public Awaited<Boolean> unpackAhead(String key) throws IOException, InterruptedException {
+        return Limited.askLong(home, Boolean.class, new MoveVerbs.UnpackAhead(id.value(), key));
     }
 
     /**
@@ -219,18 +217,17 @@ public final class MovingStage {
      *
      * @param own what the host is like that it was suspended on
      * @param workspace the folders that travel
-     * @param arrivingBytes of the image while it is brought and {@link #unpackAhead} is at it, which then finds a disk too
-     *     full; 0 where all of it is there
+     * @param arriving whether the image is being brought and {@link #unpackAhead} is at it, which then finds a disk too full
      * @return the worst obstacle; null when there is none
      */
     @CheckForNull
-    public Misfit misfit(HostTraits own, StageNeeds needs, List<String> workspace, long arrivingBytes, String key)
+    public Misfit misfit(HostTraits own, StageNeeds needs, List<String> workspace, boolean arriving, String key)
             throws IOException, InterruptedException {
         return Limited.act(
                 home,
                 Misfit.class,
                 new MoveVerbs.Compare(
-                        id.value(), own, needs.memoryBytes(), List.copyOf(workspace), arrivingBytes, key));
+                        id.value(), own, needs.memoryBytes(), List.copyOf(workspace), arriving, key));
     }
 
     /**

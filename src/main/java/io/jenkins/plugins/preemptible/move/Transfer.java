@@ -97,7 +97,7 @@ final class Transfer {
         }
         // A difference needs its base all along, and is small.
         boolean ahead = base == null && stage.archiveBytes() > 0;
-        Awaited<Boolean> unpacked = ahead ? there.unpackAhead(key, stage.archiveBytes()) : () -> false;
+        Awaited<Boolean> unpacked = ahead ? there.unpackAhead(key) : () -> false;
         Awaited<Void> folders = () -> null;
         try {
             if (ahead) {
@@ -124,7 +124,7 @@ final class Transfer {
                 left,
                 MoveTargets.needs(stage, live),
                 StageLuggage.folders(stage),
-                arriving ? stage.archiveBytes() : 0,
+                arriving,
                 key);
         refuse(own && other != null && other.obstacle() == MoveObstacle.SAME_FOLDER ? null : other);
         refuse(MoveTargets.fromArchive(stage) ? unpack(run, there) : carry(there));

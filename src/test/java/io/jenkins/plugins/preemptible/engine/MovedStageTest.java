@@ -302,7 +302,7 @@ class MovedStageTest {
                     "unpacked in " + Duration.ofNanos(System.nanoTime() - begun).toMillis() + " ms");
             Path image = here.shared.resolve("image");
             here.engine.unpackAhead(
-                    image, here.key(), new Arrival(Files.size(image), Duration.ofMinutes(1)), () -> false);
+                    image, here.key(), new Arrival(Duration.ofMinutes(1)), () -> false);
             long pages = unpacked();
             Path note = here.shared.resolve("image.unpacked");
             if (pages != 1 || !Files.isDirectory(Path.of(Files.readString(note)))) {

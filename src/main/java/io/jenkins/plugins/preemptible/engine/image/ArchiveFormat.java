@@ -12,6 +12,7 @@ import java.io.IOException;
 import java.io.OutputStream;
 import java.nio.ByteBuffer;
 import java.nio.channels.Channels;
+import java.nio.channels.FileChannel;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -98,6 +99,19 @@ public final class ArchiveFormat {
 
     public static byte[] tail(long fileBytes) {
         return ByteBuffer.allocate(TAIL_BYTES).putLong(fileBytes).put(END_MAGIC).array();
+    }
+
+    /** Whether a file of that length ends as an archive does. */
+    public static boolean endsWithTail(FileChannel file, long fileBytes) throws IOException {
+        return fileBytes >= HEAD_BYTES + TAIL_BYTES
+                && Arrays.equals(bytesAt(file, fileBytes - TAIL_BYTES, TAIL_BYTES), tail(fileBytes));
+    }
+
+    /** @return fewer where the file ends before */
+    public static byte[] bytesAt(FileChannel file, long position, int length) throws IOException {
+        ByteBuffer buffer = ByteBuffer.allocate(length);
+        while (buffer.hasRemaining() && file.read(buffer, position + buffer.position()) >= 0) {}
+        return Arrays.copyOf(buffer.array(), buffer.position());
     }
 
     /** Whether a name may be that of an image file: one plain name, no way out of the folder, no control characters. */

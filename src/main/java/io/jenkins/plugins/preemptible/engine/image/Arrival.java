@@ -9,24 +9,24 @@ import java.time.Duration;
 import java.util.function.BooleanSupplier;
 
 /**
- * A file that somebody else is still writing, from its beginning to its end, so that it is read meanwhile.
+ * An archive that somebody else is still writing, from its beginning to its end, so that it is read meanwhile.
  *
  * <p>What is there may be read: nobody writes it twice. It is looked at again every few milliseconds, without any agreement with
- * the one that writes, which may be another process.
+ * the one that writes, which may be another process. It ends where its tail tells its own length; nobody need know that before.
  *
- * @param bytes that it is going to have
  * @param patience after how long without a further byte it counts as cut off
  */
-public record Arrival(long bytes, Duration patience) {
+public record Arrival(Duration patience) {
 
     private static final long LOOK_MILLIS = 3;
 
-    /** @throws IllegalArgumentException when the size is negative */
-    public Arrival {
-        if (bytes < 0) {
-            throw new IllegalArgumentException("a file has 0 bytes or more");
-        }
-    }
+    /**
+     * How far it may be read.
+     *
+     * @param bytes from the beginning of the file; what may be the tail is left out
+     * @param whole whether that is all in front of the tail
+     */
+    public record Reach(long bytes, boolean whole) {}
 
     /**
      * Waits until there is a file of that name.
@@ -43,36 +43,33 @@ public record Arrival(long bytes, Duration patience) {
     }
 
     /**
-     * Waits until the file reaches beyond that position.
+     * Waits until it can be read beyond that position, or has come to its end.
      *
+     * @param position 0 or more; {@link Long#MAX_VALUE} to wait for the end
      * @param cancelled asked at each look
-     * @return how far it reaches; the position itself when the file ends there
      * @throws ImageException {@link ImageException.Reason#CANCELLED}; {@link ImageException.Reason#TRUNCATED} when nothing
-     *     more comes; {@link ImageException.Reason#BAD_CONTENT} when it is larger than it was to be
+     *     more comes
      */
-    public long beyond(long position, FileChannel file, BooleanSupplier cancelled) throws IOException {
+    public Reach beyond(long position, FileChannel file, BooleanSupplier cancelled) throws IOException {
         long began = System.nanoTime();
-        while (true) {
+        for (long seen = -1; true; look(cancelled)) {
             long there = file.size();
-            if (there > bytes) {
-                throw new ImageException(
-                        ImageException.Reason.BAD_CONTENT,
-                        "The file",
-                        "it has " + there + " bytes in place of " + bytes,
-                        null);
-            }
-            if (there > position || position >= bytes) {
-                return Math.max(there, position);
+            if (there != seen) {
+                boolean whole = ArchiveFormat.endsWithTail(file, there);
+                long bytes = Math.max(0, there - ArchiveFormat.TAIL_BYTES);
+                if (whole || bytes > position) {
+                    return new Reach(bytes, whole);
+                }
+                seen = there;
+                began = System.nanoTime();
             }
             if (System.nanoTime() - began > patience.toNanos()) {
                 throw new ImageException(
                         ImageException.Reason.TRUNCATED,
                         "The file",
-                        "only " + there + " of " + bytes + " bytes came, and no more for " + patience.toSeconds()
-                                + " s",
+                        "only " + there + " bytes came, and no more for " + patience.toSeconds() + " s",
                         null);
             }
-            look(cancelled);
         }
     }
 

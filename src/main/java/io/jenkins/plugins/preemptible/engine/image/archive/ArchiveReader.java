@@ -64,7 +64,7 @@ final class ArchiveReader {
     }
 
     ImageInspection read(Receiver receiver) throws ImageException {
-        return new ArchiveStream(request).use(true, (tar, fileBytes) -> {
+        return new ArchiveStream(request).use(true, (tar, file) -> {
             MessageDigest hash = BlockHash.sha256();
             ImageManifest manifest = manifest(tar, hash);
             String manifestSha256 = ArchiveFormat.hex(hash.digest());
@@ -74,7 +74,7 @@ final class ArchiveReader {
             readEntries(tar, manifest, manifest.entries().size(), receiver);
             checkSeal(tar, manifest, references, manifestSha256);
             tar.end();
-            return ImageInspection.of(manifest, fileBytes);
+            return ImageInspection.of(manifest, file.size());
         });
     }
 
@@ -100,7 +100,7 @@ final class ArchiveReader {
      * @param count how many, by the manifest
      */
     ImageManifest readBeginning(ToIntFunction<ImageManifest> count, Receiver receiver) throws ImageException {
-        return new ArchiveStream(request).useBeginning((tar, fileBytes) -> {
+        return new ArchiveStream(request).useBeginning((tar, file) -> {
             ImageManifest manifest = manifest(tar, BlockHash.sha256());
             refuseUnexpected(manifest);
             int entries = count.applyAsInt(manifest);
@@ -113,7 +113,7 @@ final class ArchiveReader {
     }
 
     ImageManifest readManifest() throws ImageException {
-        return new ArchiveStream(request).use(false, (tar, fileBytes) -> {
+        return new ArchiveStream(request).use(false, (tar, file) -> {
             ImageManifest manifest = manifest(tar, BlockHash.sha256());
             refuseUnexpected(manifest);
             return manifest;

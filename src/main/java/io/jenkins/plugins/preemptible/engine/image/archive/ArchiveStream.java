@@ -23,7 +23,6 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.security.GeneralSecurityException;
-import java.util.Arrays;
 import java.util.function.BooleanSupplier;
 import org.apache.commons.io.input.BoundedInputStream;
 
@@ -31,8 +30,8 @@ import org.apache.commons.io.input.BoundedInputStream;
  * The chain of streams by which an archive is read.
  *
  * <ol>
- *   <li>Head and tail are read first: they tell a foreign, other or cut file without any cryptography. The tail of a file that
- *       is still being written is looked at in the end.
+ *   <li>Head and tail are read first: they tell a foreign, other or cut file without any cryptography. A file that
+ *       is still being written is read up to its tail.
  *   <li>The decrypting stream gives out no byte of a segment before it was checked; what follows sees only those.
  *   <li>Every failure comes out as an {@link ImageException} with a reason.
  * </ol>
@@ -56,7 +55,7 @@ final class ArchiveStream {
 
     /** What is done with an open archive. */
     interface Use<T> {
-        T of(TarInput tar, long fileBytes) throws IOException;
+        T of(TarInput tar, FileChannel file) throws IOException;
     }
 
     /** @param whole whether all of it is going to be read, which is worth a thread; else the end of one that arrives is not awaited */
@@ -81,24 +80,18 @@ final class ArchiveStream {
             throw new ImageException(NOT_AN_IMAGE, archive, "it is a folder", null);
         }
         try (FileChannel channel = FileChannel.open(archive, StandardOpenOption.READ)) {
-            long fileBytes = arrival == null ? channel.size() : arrival.bytes();
-            boolean tail = hasTail || endsWithTail(channel, fileBytes);
-            awaitTo(ArchiveFormat.HEAD_BYTES, channel);
-            checkEnds(channel, fileBytes, tail && arrival == null);
-            if (whole && fileBytes >= CipherWarmUp.WORTH_BYTES) {
+            InputStream body = arrival == null ? bodyOf(channel, hasTail) : arrivingBodyOf(channel);
+            long thereBytes = channel.size();
+            if (whole && thereBytes >= CipherWarmUp.WORTH_BYTES) {
                 CipherWarmUp.await();
             }
-            InputStream body = BoundedInputStream.builder()
-                    .setInputStream(from(ArchiveFormat.HEAD_BYTES, channel))
-                    .setMaxCount(fileBytes - ArchiveFormat.HEAD_BYTES - (tail ? ArchiveFormat.TAIL_BYTES : 0))
-                    .get();
+            boolean isLarge = arrival != null || thereBytes > ArchiveFormat.CHUNK;
             try (InputStream decrypted = key.cipher().newDecryptingStream(body, ArchiveFormat.head());
                     InputStream zstd = new ZstdInputStream(decrypted).setLongMax(LARGEST_WINDOW_LOG);
-                    InputStream plain = whole && fileBytes > ArchiveFormat.CHUNK ? new ReadAhead(zstd) : zstd) {
-                T used = use.of(new TarInput(plain, archive), fileBytes);
+                    InputStream plain = whole && isLarge ? new ReadAhead(zstd) : zstd) {
+                T used = use.of(new TarInput(plain, archive), channel);
                 if (arrival != null && whole) {
-                    awaitTo(fileBytes, channel);
-                    checkEnds(channel, fileBytes, true);
+                    arrival.beyond(Long.MAX_VALUE, channel, cancelled);
                 }
                 return used;
             } catch (ImageException e) {
@@ -114,22 +107,28 @@ final class ArchiveStream {
         }
     }
 
-    private void awaitTo(long position, FileChannel channel) throws IOException {
-        for (long there = 0; arrival != null && there < Math.min(position, arrival.bytes()); ) {
-            there = arrival.beyond(there, channel, cancelled);
+    private InputStream bodyOf(FileChannel channel, boolean hasTail) throws IOException {
+        long fileBytes = channel.size();
+        checkHead(channel, fileBytes);
+        boolean tail = ArchiveFormat.endsWithTail(channel, fileBytes);
+        if (hasTail && !tail) {
+            throw new ImageException(TRUNCATED, archive, "it has " + fileBytes + " bytes", null);
         }
+        channel.position(ArchiveFormat.HEAD_BYTES);
+        return BoundedInputStream.builder()
+                .setInputStream(Channels.newInputStream(channel))
+                .setMaxCount(fileBytes - ArchiveFormat.HEAD_BYTES - (tail ? ArchiveFormat.TAIL_BYTES : 0))
+                .get();
     }
 
-    private InputStream from(long position, FileChannel channel) throws IOException {
-        if (arrival != null) {
-            return new ArrivingInput(channel, position, arrival, cancelled);
-        }
-        channel.position(position);
-        return Channels.newInputStream(channel);
+    private InputStream arrivingBodyOf(FileChannel channel) throws IOException {
+        arrival.beyond(ArchiveFormat.HEAD_BYTES - 1, channel, cancelled);
+        checkHead(channel, channel.size());
+        return new ArrivingInput(channel, ArchiveFormat.HEAD_BYTES, arrival, cancelled);
     }
 
-    private void checkEnds(FileChannel channel, long fileBytes, boolean hasTail) throws IOException {
-        byte[] head = bytesAt(channel, 0, (int) Math.min(ArchiveFormat.HEAD_BYTES, fileBytes));
+    private void checkHead(FileChannel channel, long fileBytes) throws IOException {
+        byte[] head = ArchiveFormat.bytesAt(channel, 0, (int) Math.min(ArchiveFormat.HEAD_BYTES, fileBytes));
         if (!ArchiveFormat.beginsLikeOne(head)) {
             throw new ImageException(NOT_AN_IMAGE, archive, null, null);
         }
@@ -141,21 +140,5 @@ final class ArchiveStream {
             throw new ImageException(
                     OTHER_VERSION, archive, "it has " + version + ", known is " + ImageManifest.FORMAT_VERSION, null);
         }
-        if (hasTail && !endsWithTail(channel, fileBytes)) {
-            throw new ImageException(TRUNCATED, archive, "it has " + fileBytes + " bytes", null);
-        }
-    }
-
-    private static boolean endsWithTail(FileChannel channel, long fileBytes) throws IOException {
-        return fileBytes >= ArchiveFormat.HEAD_BYTES + ArchiveFormat.TAIL_BYTES
-                && Arrays.equals(
-                        bytesAt(channel, fileBytes - ArchiveFormat.TAIL_BYTES, ArchiveFormat.TAIL_BYTES),
-                        ArchiveFormat.tail(fileBytes));
-    }
-
-    private static byte[] bytesAt(FileChannel channel, long position, int length) throws IOException {
-        ByteBuffer buffer = ByteBuffer.allocate(length);
-        while (buffer.hasRemaining() && channel.read(buffer, position + buffer.position()) >= 0) {}
-        return Arrays.copyOf(buffer.array(), buffer.position());
     }
 }

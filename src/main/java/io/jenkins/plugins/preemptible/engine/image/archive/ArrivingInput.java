@@ -7,14 +7,14 @@ import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.util.function.BooleanSupplier;
 
-/** Reads a file as it arrives: a reader waits at its end until there is more, and sees the end where it was announced. */
+/** Reads an archive as it arrives, up to its tail: a reader waits until there is more. */
 final class ArrivingInput extends InputStream {
 
     private final FileChannel file;
     private final Arrival arrival;
     private final BooleanSupplier cancelled;
     private long position;
-    private long there;
+    private Arrival.Reach reach = new Arrival.Reach(0, false);
 
     ArrivingInput(FileChannel file, long position, Arrival arrival, BooleanSupplier cancelled) {
         this.file = file;
@@ -34,11 +34,14 @@ final class ArrivingInput extends InputStream {
         if (length == 0) {
             return 0;
         }
-        if (there <= position) {
-            there = arrival.beyond(position, file, cancelled);
+        if (position >= CipherWarmUp.WORTH_BYTES) {
+            CipherWarmUp.await();
         }
-        int wanted = (int) Math.min(length, there - position);
-        int read = wanted == 0 ? -1 : file.read(ByteBuffer.wrap(bytes, offset, wanted), position);
+        if (reach.bytes() <= position && !reach.whole()) {
+            reach = arrival.beyond(position, file, cancelled);
+        }
+        int wanted = (int) Math.min(length, reach.bytes() - position);
+        int read = wanted <= 0 ? -1 : file.read(ByteBuffer.wrap(bytes, offset, wanted), position);
         position += Math.max(0, read);
         return read;
     }

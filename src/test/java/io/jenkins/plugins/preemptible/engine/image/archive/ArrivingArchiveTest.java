@@ -14,6 +14,7 @@ import java.io.OutputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.Arrays;
 import java.util.Random;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -53,8 +54,8 @@ class ArrivingArchiveTest extends ImageCase {
         });
     }
 
-    private ReadRequest request(long bytes, Duration patience) {
-        return ReadRequest.of(arriving, KEY).arriving(new Arrival(bytes, patience));
+    private ReadRequest request(Duration patience) {
+        return ReadRequest.of(arriving, KEY).arriving(new Arrival(patience));
     }
 
     private void assertRefused(Reason reason, ReadRequest request) {
@@ -66,7 +67,7 @@ class ArrivingArchiveTest extends ImageCase {
     @Test
     void itIsWholeWhenItsEndHasCome() throws Exception {
         CompletableFuture<Void> brought = bring(sealed, sealed.length);
-        ReadRequest request = request(sealed.length, PATIENT);
+        ReadRequest request = request(PATIENT);
         assertEquals("afl-1234", ImageArchive.manifestOf(request).stageId(), "from the beginning alone");
         ImageArchive.read(request, target);
         assertTrue(Files.size(arriving) == sealed.length, "not before");
@@ -81,7 +82,7 @@ class ArrivingArchiveTest extends ImageCase {
         for (int length : new int[] {0, 9, 2_000_000, sealed.length - 16, sealed.length - 1}) {
             bring(sealed, length).get();
             ImageException e = assertThrows(
-                    ImageException.class, () -> ImageArchive.read(request(sealed.length, IMPATIENT), target));
+                    ImageException.class, () -> ImageArchive.read(request(IMPATIENT), target));
             // Where the first segment is cut Tink knows of no other reason than the key.
             assertTrue(
                     e.reason() == Reason.TRUNCATED || length == 9 && e.reason() == Reason.NOT_AN_IMAGE,
@@ -94,26 +95,33 @@ class ArrivingArchiveTest extends ImageCase {
     void oneThatIsChangedIsRefused() throws Exception {
         sealed[sealed.length - 1000] ^= 1;
         bring(sealed, sealed.length).get();
-        assertRefused(Reason.WRONG_KEY_OR_TAMPERED, request(sealed.length, PATIENT));
+        assertRefused(Reason.WRONG_KEY_OR_TAMPERED, request(PATIENT));
     }
 
     @Test
     void oneWithAnotherEndIsRefused() throws Exception {
         sealed[sealed.length - 1] ^= 1;
         bring(sealed, sealed.length).get();
-        assertRefused(Reason.TRUNCATED, request(sealed.length, PATIENT));
+        assertRefused(Reason.TRUNCATED, request(IMPATIENT));
     }
 
     @Test
-    void oneThatIsLargerThanAnnouncedIsRefused() throws Exception {
+    void oneWithSomethingBehindItsEndIsRefused() throws Exception {
+        bring(Arrays.copyOf(sealed, sealed.length + 1), sealed.length + 1).get();
+        assertRefused(Reason.TRUNCATED, request(IMPATIENT));
+    }
+
+    @Test
+    void oneWithoutItsHeadIsRefused() throws Exception {
+        sealed[0] ^= 1;
         bring(sealed, sealed.length).get();
-        assertRefused(Reason.BAD_CONTENT, request(sealed.length - 1, PATIENT));
+        assertRefused(Reason.NOT_AN_IMAGE, request(PATIENT));
     }
 
     @Test
     void nobodyWaitsForOneThatIsCancelled() throws Exception {
         AtomicBoolean cancelled = new AtomicBoolean();
         bring(sealed, 2_000_000).thenRun(() -> cancelled.set(true));
-        assertRefused(Reason.CANCELLED, request(sealed.length, PATIENT).unless(cancelled::get));
+        assertRefused(Reason.CANCELLED, request(PATIENT).unless(cancelled::get));
     }
 }
