@@ -37,12 +37,12 @@ public final class Delivery {
 
     /** The next piece of a file; none at its end. */
     @FunctionalInterface
-    interface Next {
+    public interface Next {
         byte[] take() throws IOException, InterruptedException;
     }
 
-    /** The same of pieces that come one by one. */
-    static void bring(Next from, FilePath to) throws IOException, InterruptedException {
+    /** The same of pieces that come one by one, of at most {@link PiecesInOrder#PIECE} bytes. */
+    public static void bring(Next from, FilePath to) throws IOException, InterruptedException {
         byte[] piece = from.take();
         // Waited for: the others cannot make the file, so none of them comes after the agent was cleaned.
         end(Limited.ask(to, Boolean.class, new WritePiece(0, piece)), to);

@@ -148,10 +148,36 @@ final class MoveVerbs {
             remove(engine, stage);
             // The note of its origin is written next.
             Luggage.removeHidden(homeOf(exchange), stage, () -> {});
-            PrivateFolder.make(exchange);
-            PrivateFolder.make(exchange.resolve(LUGGAGE));
-            origin.write(homeOf(exchange), stage);
+            makeExchange(exchange, stage, origin);
             return null;
+        }
+    }
+
+    private static void makeExchange(Path exchange, StageId stage, StageOrigin origin) throws IOException {
+        PrivateFolder.make(exchange);
+        PrivateFolder.make(exchange.resolve(LUGGAGE));
+        origin.write(InEngine.homeOf(exchange), stage);
+    }
+
+    /** The same where nothing of the stage is: else it may be its own agent under another name. */
+    static final class PrepareEmpty extends InEngine<Boolean> {
+        private static final long serialVersionUID = 1L;
+        private final StageOrigin origin;
+
+        PrepareEmpty(String id, StageOrigin origin) {
+            super(id);
+            this.origin = origin;
+        }
+
+        @Override
+        Boolean act(Engine engine, StageId stage, Path exchange) throws IOException {
+            boolean empty = !Files.exists(exchange, LinkOption.NOFOLLOW_LINKS)
+                    && state(engine, stage).isEmpty()
+                    && !StageOrigin.noted(homeOf(exchange)).contains(stage);
+            if (empty) {
+                makeExchange(exchange, stage, origin);
+            }
+            return empty;
         }
     }
 

@@ -205,6 +205,18 @@ public final class MovingStage {
     }
 
     /**
+     * The same on an agent that has nothing of the stage; one that has something is left as it is.
+     *
+     * @return null there
+     */
+    @CheckForNull
+    public FilePath prepareEmpty(StageOrigin origin) throws IOException, InterruptedException {
+        boolean empty =
+                Limited.required(Limited.act(home, Boolean.class, new MoveVerbs.PrepareEmpty(id.value(), origin)));
+        return empty ? home.child("exchange").child(id.value()) : null;
+    }
+
+    /**
      * Has the image unpacked while it is brought, which begins after this. Whether that succeeds is of no concern: it would be
      * unpacked when it is restored.
      */
@@ -226,8 +238,7 @@ public final class MovingStage {
         return Limited.act(
                 home,
                 Misfit.class,
-                new MoveVerbs.Compare(
-                        id.value(), own, needs.memoryBytes(), List.copyOf(workspace), arriving, key));
+                new MoveVerbs.Compare(id.value(), own, needs.memoryBytes(), List.copyOf(workspace), arriving, key));
     }
 
     /**

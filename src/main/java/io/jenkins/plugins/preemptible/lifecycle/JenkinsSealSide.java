@@ -6,13 +6,16 @@ import io.jenkins.plugins.preemptible.agent.AgentStage;
 import io.jenkins.plugins.preemptible.agent.Awaited;
 import io.jenkins.plugins.preemptible.agent.MovingStage;
 import io.jenkins.plugins.preemptible.agent.Nodes;
+import io.jenkins.plugins.preemptible.agent.PiecesInOrder;
 import io.jenkins.plugins.preemptible.agent.StageAgent;
+import io.jenkins.plugins.preemptible.engine.image.ArchiveFormat;
 import io.jenkins.plugins.preemptible.engine.image.ImageKey;
 import io.jenkins.plugins.preemptible.event.StageListener;
 import io.jenkins.plugins.preemptible.hand.DrainedAgents;
 import io.jenkins.plugins.preemptible.lifecycle.agents.FrozenOnly;
 import io.jenkins.plugins.preemptible.lifecycle.agents.Measured;
 import io.jenkins.plugins.preemptible.lifecycle.image.ArchiveRoom;
+import io.jenkins.plugins.preemptible.lifecycle.image.GrowingImageListener;
 import io.jenkins.plugins.preemptible.lifecycle.image.ImageAhead;
 import io.jenkins.plugins.preemptible.lifecycle.image.SealingProgress;
 import io.jenkins.plugins.preemptible.lifecycle.image.StageImages;
@@ -37,6 +40,9 @@ import java.util.logging.Logger;
 final class JenkinsSealSide implements SealSide {
 
     private static final Logger LOGGER = Logger.getLogger(Sealing.class.getName());
+
+    /** What is authenticated as a whole, and a little more. */
+    private static final int BEGINNING = ArchiveFormat.CHUNK + PiecesInOrder.PIECE;
 
     private final LiveStage live;
     /** Of the image that is being made, or was made last; null where nothing of it is brought meanwhile. */
@@ -101,12 +107,21 @@ final class JenkinsSealSide implements SealSide {
         Awaited<AgentStage.Dump> dumping = agent.dump(key, true, awaited);
         try {
             long pauseMillis = ahead == null ? ImageAhead.NO_MORE : 0;
+            boolean told = !awaited;
             // After a failure the agent may be away: only the answer itself is waited for with limits.
             while (pauseMillis != ImageAhead.NO_MORE && !dumping.isThereWithin(pauseMillis)) {
                 pauseMillis = ahead.step();
+                if (!told && ahead.heldBytes() >= BEGINNING) {
+                    told = true;
+                    GrowingImageListener.fire(live.id());
+                }
             }
             AgentStage.Dump dump = dumping.get();
             made = dump.refusal() == null;
+            if (made && !told && ahead != null) {
+                // A small one, which is all brought next.
+                GrowingImageListener.fire(live.id());
+            }
             return dump;
         } finally {
             if (!made) {

@@ -49,14 +49,31 @@ public final class MoveTargets {
         if (ofStage(stage) != null) {
             return Set.of();
         }
+        return idle(stage, live, others)
+                .filter(computer -> TriedAgents.passed(stage, live, computer.getNode()))
+                .map(Computer::getName)
+                .collect(Collectors.toSet());
+    }
+
+    /**
+     * Has a frozen stage, whose image is still being made, tried on the first agent that fits, and its image brought there: what
+     * {@link #of} would wait for later. Nobody waits for it.
+     */
+    static void lookAhead(StageRecord stage, LiveStage live, OtherPlugins others) {
+        if (stage.frozen() && stage.imageKey() != null && ofStageOnceSealed(stage) == null) {
+            idle(stage, live, others)
+                    .findFirst()
+                    .ifPresent(computer -> TriedAgents.ahead(stage, live, computer.getNode()));
+        }
+    }
+
+    /** Agents that fit and have an idle executor for it. */
+    private static Stream<Computer> idle(StageRecord stage, LiveStage live, OtherPlugins others) {
         return Stream.of(Jenkins.get().getComputers())
                 .filter(computer -> stage.moveTo() == null || stage.moveTo().equals(computer.getName()))
                 .filter(computer -> computer.countIdle() > 0 && !FailedMoves.contain(stage, computer.getName()))
                 .filter(computer -> ofAgent(stage, live, computer.getNode()) == null)
-                .filter(computer -> others.letTake(computer.getNode(), stage, live))
-                .filter(computer -> TriedAgents.passed(stage, live, computer.getNode()))
-                .map(Computer::getName)
-                .collect(Collectors.toSet());
+                .filter(computer -> others.letTake(computer.getNode(), stage, live));
     }
 
     /** Names of the agents that fit, whether they have an idle executor or not. */
@@ -147,22 +164,28 @@ public final class MoveTargets {
 
     @CheckForNull
     private static Misfit ofStage(StageRecord stage) {
-        MoveObstacle found = everOfStage(stage);
-        if (found != null) {
-            return Misfit.of(found);
-        }
-        if (stage.contained() != null) {
-            found = MoveObstacle.IN_CONTAINER;
-        } else if (OutlivesAgent.isAwaited(stage)) {
-            found = MoveObstacle.ANSWER_AWAITED;
-        } else if (stage.state() == StageState.RUNNING
-                || stage.state() == StageState.SUSPENDING
-                || stage.frozen()
-                || stage.memoryOnly()
-                || stage.imageKey() == null) {
+        MoveObstacle found = ofStageOnceSealed(stage);
+        if (found == null && (stage.frozen() || stage.imageKey() == null)) {
             found = MoveObstacle.NOT_SEALED;
         }
         return found == null ? null : Misfit.of(found);
+    }
+
+    /** Of one that is suspended, and is sealed or going to be. */
+    @CheckForNull
+    private static MoveObstacle ofStageOnceSealed(StageRecord stage) {
+        MoveObstacle found = everOfStage(stage);
+        if (found != null) {
+            return found;
+        }
+        if (stage.contained() != null) {
+            return MoveObstacle.IN_CONTAINER;
+        }
+        if (OutlivesAgent.isAwaited(stage)) {
+            return MoveObstacle.ANSWER_AWAITED;
+        }
+        boolean held = stage.state() != StageState.RUNNING && stage.state() != StageState.SUSPENDING;
+        return held && !stage.memoryOnly() ? null : MoveObstacle.NOT_SEALED;
     }
 
     /** No waiting helps, nor another agent. */
@@ -261,7 +284,9 @@ public final class MoveTargets {
     static StageNeeds needs(StageRecord stage, LiveStage live) {
         SealedLuggage luggage = stage.luggage();
         long workspace = luggage == null ? 0 : luggage.archiveBytes() + luggage.contentBytes();
-        return new StageNeeds(memoryBytes(stage, live), stage.archiveBytes() * COPIES + workspace, Map.of());
+        long memory = memoryBytes(stage, live);
+        long archive = stage.frozen() ? Math.max(memory, stage.archiveBytes()) : stage.archiveBytes();
+        return new StageNeeds(memory, archive * COPIES + workspace, Map.of());
     }
 
     /** As it was seen last; after a restart of the controller as it was when the stage was suspended. -1 = unknown. */

@@ -27,6 +27,8 @@ import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
 import java.io.IOException;
 import java.util.List;
+import java.util.logging.Level;
+import java.util.logging.Logger;
 
 /**
  * Brings the image of a stage and its folders to an agent that is to restore it. Nothing is changed on the old agent.
@@ -35,6 +37,7 @@ import java.util.List;
  *   <li>Agent and stage are compared; the old agent confirms that nothing of the stage runs there, unless it has done so before.
  *   <li>The image comes from the build's artifacts, piece by piece; the agent unpacks it meanwhile.
  *   <li>As soon as its beginning is there the host is compared with what the image says.
+ *   <li>Where all that was done while the image was made, see {@link Prefetch}, it is taken over.
  *   <li>Then the folders come from the artifacts, beside the rest of the image, where they are stored with it; else the old agent
  *       packs them.
  * </ol>
@@ -42,6 +45,8 @@ import java.util.List;
  * Used once, under the stage's operation lock.
  */
 final class Transfer {
+
+    private static final Logger LOGGER = Logger.getLogger(Transfer.class.getName());
 
     private final LiveStage live;
     private final StageRecord stage;
@@ -88,6 +93,14 @@ final class Transfer {
                                 .andThen(LeftAgents.holds(to.getNodeName(), temporary)));
         MovingStage there = MovingStage.on(to, stage.id());
         String key = StageImages.keyOf(stage).getPlainText();
+        move.step("the image is brought there");
+        Prefetch.Taken taken = Prefetch.takeOver(stage, to);
+        if (taken != Prefetch.Taken.NOTHING) {
+            LOGGER.log(Level.FINE, "the image of {0} was brought while it was made: {1}", new Object[] {stage, taken});
+            move.step("the workspace is brought there");
+            bringFolders(run, there, taken == Prefetch.Taken.IMAGE_AND_WORKSPACE);
+            return;
+        }
         move.step("waits for an answer of " + to.getDisplayName());
         FilePath exchange = there.prepare(UnknownStages.originOf(stage));
         move.step("the image is brought there");
@@ -101,12 +114,12 @@ final class Transfer {
         Awaited<Void> folders = () -> null;
         try {
             if (ahead) {
-                folders = move.beside(() -> bringFolders(run, there, left, key, true));
+                folders = move.beside(() -> compareAndBringFolders(run, there, left, key, true));
             }
             StageImages.fetch(run, stage, exchange);
             move.step("the workspace is brought there");
             if (!ahead) {
-                bringFolders(run, there, left, key, false);
+                compareAndBringFolders(run, there, left, key, false);
             }
             folders.get();
             move.step("the image is unpacked there");
@@ -118,16 +131,16 @@ final class Transfer {
     }
 
     /** @param arriving whether the image is still being brought */
-    private void bringFolders(Run<?, ?> run, MovingStage there, HostTraits left, String key, boolean arriving)
+    private void compareAndBringFolders(Run<?, ?> run, MovingStage there, HostTraits left, String key, boolean arriving)
             throws IOException, InterruptedException {
-        Misfit other = there.misfit(
-                left,
-                MoveTargets.needs(stage, live),
-                StageLuggage.folders(stage),
-                arriving,
-                key);
+        Misfit other = there.misfit(left, MoveTargets.needs(stage, live), StageLuggage.folders(stage), arriving, key);
         refuse(own && other != null && other.obstacle() == MoveObstacle.SAME_FOLDER ? null : other);
-        refuse(MoveTargets.fromArchive(stage) ? unpack(run, there) : carry(there));
+        bringFolders(run, there, false);
+    }
+
+    private void bringFolders(Run<?, ?> run, MovingStage there, boolean areThere)
+            throws IOException, InterruptedException {
+        refuse(MoveTargets.fromArchive(stage) ? unpack(run, there, areThere) : carry(there));
     }
 
     private static void refuse(@CheckForNull Misfit obstacle) throws Restorer.NotMovedException {
@@ -162,13 +175,15 @@ final class Transfer {
     }
 
     @CheckForNull
-    private Misfit unpack(Run<?, ?> run, MovingStage there) throws IOException, InterruptedException {
+    private Misfit unpack(Run<?, ?> run, MovingStage there, boolean isThere) throws IOException, InterruptedException {
         SealedLuggage sealed = stage.luggage();
         if (sealed == null) {
             throw new IOException("the workspace is not stored any more");
         }
         workspaceBytes = sealed.contentBytes();
-        return StageLuggage.unpack(run, stage, sealed, there);
+        return isThere
+                ? StageLuggage.unpackBrought(stage, sealed, there)
+                : StageLuggage.unpack(run, stage, sealed, there);
     }
 
     /** From the old agent, where the workspace is not stored. */

@@ -71,7 +71,8 @@ final class TriedAgents {
     /** Stages. */
     private static final Set<String> UNDER_WAY = ConcurrentHashMap.newKeySet();
 
-    private record Passed(VirtualChannel connection, long atNanos) {}
+    /** @param imageKey of the image: each has a key of its own */
+    private record Passed(VirtualChannel connection, Secret imageKey, long atNanos) {}
 
     private TriedAgents() {}
 
@@ -83,11 +84,28 @@ final class TriedAgents {
             return false;
         }
         Passed passed = PASSED.get(key(stage, agent));
-        if (passed != null && passed.connection == connection && System.nanoTime() - passed.atNanos < HOLDS_NANOS) {
+        if (passed != null
+                && passed.connection == connection
+                && passed.imageKey.equals(stage.imageKey())
+                && System.nanoTime() - passed.atNanos < HOLDS_NANOS) {
             return true;
         }
-        begin(stage, live, agent, connection);
+        begin(stage, live, agent, connection, false);
         return false;
+    }
+
+    /**
+     * Tries it there while the image is still being made, and has that brought there meanwhile; returns at once. What this comes
+     * to is found by {@link #passed} or {@link Prefetch#takeOver}.
+     *
+     * @param stage frozen
+     */
+    static void ahead(StageRecord stage, LiveStage live, Node agent) {
+        Computer computer = agent.toComputer();
+        VirtualChannel connection = computer == null ? null : computer.getChannel();
+        if (connection != null) {
+            begin(stage, live, agent, connection, true);
+        }
     }
 
     private static String key(StageRecord stage, Node agent) {
@@ -96,10 +114,11 @@ final class TriedAgents {
 
     // A checkpoint is another image of the same suspension.
     private static String ofSuspension(StageRecord stage) {
-        return stage.suspensions() + "/" + ImagePath.of(stage);
+        return stage.suspensions() + "/"
+                + (stage.frozen() ? ImagePath.of(stage.id(), ImagePath.FILE) : ImagePath.of(stage));
     }
 
-    private static void begin(StageRecord stage, LiveStage live, Node agent, VirtualChannel connection) {
+    private static void begin(StageRecord stage, LiveStage live, Node agent, VirtualChannel connection, boolean ahead) {
         if (!UNDER_WAY.add(stage.id())) {
             return;
         }
@@ -107,10 +126,17 @@ final class TriedAgents {
         tellIfLong(stage, live, agent);
         StageThreads.askFor(name, "trying " + stage + " on " + agent.getDisplayName(), () -> {
             try {
-                attempt(stage, live, agent, connection);
+                attempt(stage, live, agent, connection, ahead);
             } catch (IOException | RuntimeException x) {
-                LOGGER.log(Level.WARNING, x, () -> "cannot try " + stage + " on " + name);
-                failed(stage, live, agent, x);
+                if (ahead) {
+                    Prefetch.giveUp(stage, agent);
+                }
+                if (ahead && isOfImage(x)) {
+                    LOGGER.log(Level.FINE, x, () -> stage + " is tried on " + name + " when its image is made");
+                } else {
+                    LOGGER.log(Level.WARNING, x, () -> "cannot try " + stage + " on " + name);
+                    failed(stage, live, agent, x);
+                }
             } finally {
                 UNDER_WAY.remove(stage.id());
             }
@@ -121,7 +147,7 @@ final class TriedAgents {
 
     private static void failed(StageRecord stage, LiveStage live, Node agent, Exception why)
             throws InterruptedException {
-        boolean ofImage = why instanceof ImageGoneException || MovingStage.isOfImage(why);
+        boolean ofImage = isOfImage(why);
         if (ofImage && hasAnother(stage, live)) {
             return;
         }
@@ -137,6 +163,10 @@ final class TriedAgents {
         if (name.equals(wanted(stage)) || ofImage && TOLD.add(stage.id() + "/" + ofSuspension(stage))) {
             say(live, agent, sentence, List.of());
         }
+    }
+
+    private static boolean isOfImage(Exception why) {
+        return why instanceof ImageGoneException || MovingStage.isOfImage(why);
     }
 
     /** Whether the stage has another checkpoint in the place of the one that was tried. */
@@ -183,7 +213,7 @@ final class TriedAgents {
         return now == null ? null : now.moveTo();
     }
 
-    private static void attempt(StageRecord stage, LiveStage live, Node agent, VirtualChannel connection)
+    private static void attempt(StageRecord stage, LiveStage live, Node agent, VirtualChannel connection, boolean ahead)
             throws IOException, InterruptedException {
         Run<?, ?> run = live.context().get(Run.class);
         StageRecord now = StageRegistry.get().find(stage.id());
@@ -209,10 +239,13 @@ final class TriedAgents {
             say(live, agent, forbidden.sentence(), List.of());
             return;
         }
+        if (ahead) {
+            Prefetch.begin(now, live, agent, connection);
+        }
         MovingStage.Tried tried;
         int bytes = FIRST_BYTES;
         do {
-            byte[] beginning = StageImages.beginning(run, now, bytes);
+            byte[] beginning = ahead ? Prefetch.beginning(now, live, bytes) : StageImages.beginning(run, now, bytes);
             tried = MovingStage.on(agent, now.id())
                     .tryBeginning(
                             beginning,
@@ -224,16 +257,21 @@ final class TriedAgents {
             boolean whole = beginning.length < bytes;
             bytes = whole ? Integer.MAX_VALUE : bytes * MORE;
         } while (tried.needsMore() && bytes <= MOST_BYTES);
+        if (ahead && tried.needsMore()) {
+            // When all of it is there, or when it is sealed at last.
+            return;
+        }
         if (!tried.refuses()) {
             LOGGER.log(tried.tells() ? Level.FINE : Level.INFO, "{0} on {1}: {2}", new Object[] {
                 stage, agent.getNodeName(), tried.sentence()
             });
             PASSED.values().removeIf(each -> System.nanoTime() - each.atNanos > HOLDS_NANOS);
             if (PASSED.size() < MOST) {
-                PASSED.put(key(stage, agent), new Passed(connection, System.nanoTime()));
+                PASSED.put(key(stage, agent), new Passed(connection, imageKey, System.nanoTime()));
             }
             return;
         }
+        Prefetch.giveUp(stage, agent);
         FailedMoves.refused(stage, agent.getNodeName(), reason(tried), tried.sentence());
         say(live, agent, tried.sentence(), tried.criuLines());
     }

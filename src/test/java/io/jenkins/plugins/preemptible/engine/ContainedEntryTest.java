@@ -193,9 +193,11 @@ class ContainedEntryTest {
     @ParameterizedTest
     @ValueSource(strings = {"enter", "start"})
     void noProgramLeadsToTheHost(String verb) throws Exception {
+        Path busybox = Path.of("/bin/busybox");
+        assumeTrue(Files.exists(busybox), "busybox is needed, a program without libraries");
         Path host = Files.createTempDirectory(Path.of("/tmp"), "preemptible-program");
         try {
-            Files.copy(Path.of("/bin/busybox"), host.resolve("sh"));
+            Files.copy(busybox, host.resolve("sh"));
             assertTrue(host.resolve("sh").toFile().setExecutable(true));
             Path perl = HostTool.find("perl").orElseThrow();
             with(c -> {

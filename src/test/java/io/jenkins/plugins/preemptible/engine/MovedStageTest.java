@@ -301,8 +301,7 @@ class MovedStageTest {
             System.out.println(
                     "unpacked in " + Duration.ofNanos(System.nanoTime() - begun).toMillis() + " ms");
             Path image = here.shared.resolve("image");
-            here.engine.unpackAhead(
-                    image, here.key(), new Arrival(Duration.ofMinutes(1)), () -> false);
+            here.engine.unpackAhead(image, here.key(), new Arrival(Duration.ofMinutes(1)), () -> false);
             long pages = unpacked();
             Path note = here.shared.resolve("image.unpacked");
             if (pages != 1 || !Files.isDirectory(Path.of(Files.readString(note)))) {

@@ -113,6 +113,20 @@ public final class StageImages {
         }
     }
 
+    /**
+     * The image that {@link #ahead} brings.
+     *
+     * @throws IOException when it goes to no disk of the controller, or the build is gone
+     */
+    public static GrowingArchive growing(LiveStage live) throws IOException, InterruptedException {
+        Run<?, ?> run = live.context().get(Run.class);
+        ArtifactManager manager = run == null ? null : run.getArtifactManager();
+        if (manager == null || !isOnThisDisk(manager)) {
+            throw new ImageGoneException("no image is brought to this disk");
+        }
+        return new GrowingArchive(Path.of(manager.root().toURI()).resolve(ImagePath.of(live.id(), ImagePath.FILE)));
+    }
+
     private static Path folderOf(LiveStage live, ArtifactManager manager) throws IOException {
         return ImageTransfer.folder(Path.of(manager.root().toURI()), ImagePath.FOLDER, live.id());
     }

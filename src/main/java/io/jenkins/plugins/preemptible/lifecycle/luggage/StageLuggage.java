@@ -189,12 +189,25 @@ public final class StageLuggage {
     @CheckForNull
     public static Misfit unpack(Run<?, ?> run, StageRecord stage, SealedLuggage luggage, MovingStage there)
             throws IOException, InterruptedException {
+        bring(run, stage, luggage, there);
+        return unpackBrought(stage, luggage, there);
+    }
+
+    /** The first half of {@link #unpack}: changes nothing but the folder in which things come. */
+    public static void bring(Run<?, ?> run, StageRecord stage, SealedLuggage luggage, MovingStage there)
+            throws IOException, InterruptedException {
         StageImages.fetch(run, ImagePath.of(stage.id(), luggage.file()), luggage.archiveBytes(), there.luggageFile());
         String base = luggage.base();
         if (base != null) {
             FilePath beside = Objects.requireNonNull(there.luggageFile().sibling(base), "a file has a folder");
             StageImages.fetchWhole(run, ImagePath.of(stage.id(), base), beside);
         }
+    }
+
+    /** The second half. */
+    @CheckForNull
+    public static Misfit unpackBrought(StageRecord stage, SealedLuggage luggage, MovingStage there)
+            throws IOException, InterruptedException {
         return there.unpack(folders(stage), luggage.key().getPlainText());
     }
 }

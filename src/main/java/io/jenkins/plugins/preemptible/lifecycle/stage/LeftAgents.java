@@ -40,6 +40,15 @@ public final class LeftAgents {
         };
     }
 
+    /** An image of it is on that agent, or is about to be; what is known of that agent besides stays. */
+    public static Consumer<StageRecord> holdsImage(String agent) {
+        return stage -> {
+            Map<String, List<String>> left = copy(stage);
+            left.putIfAbsent(agent, new ArrayList<>());
+            stage.left = left;
+        };
+    }
+
     /** Nothing of it is left there. */
     public static Consumer<StageRecord> cleaned(String agent) {
         return stage -> {

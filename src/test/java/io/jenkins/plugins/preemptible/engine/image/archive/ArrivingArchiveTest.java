@@ -81,8 +81,7 @@ class ArrivingArchiveTest extends ImageCase {
     void oneThatStopsIsRefusedWhereverThatIs() throws Exception {
         for (int length : new int[] {0, 9, 2_000_000, sealed.length - 16, sealed.length - 1}) {
             bring(sealed, length).get();
-            ImageException e = assertThrows(
-                    ImageException.class, () -> ImageArchive.read(request(IMPATIENT), target));
+            ImageException e = assertThrows(ImageException.class, () -> ImageArchive.read(request(IMPATIENT), target));
             // Where the first segment is cut Tink knows of no other reason than the key.
             assertTrue(
                     e.reason() == Reason.TRUNCATED || length == 9 && e.reason() == Reason.NOT_AN_IMAGE,

@@ -1,0 +1,83 @@
+package io.jenkins.plugins.preemptible.lifecycle.image;
+
+import edu.umd.cs.findbugs.annotations.CheckForNull;
+import io.jenkins.plugins.preemptible.engine.image.ArchiveFormat;
+import java.io.Closeable;
+import java.io.IOException;
+import java.nio.channels.FileChannel;
+import java.nio.file.Files;
+import java.nio.file.LinkOption;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.nio.file.attribute.BasicFileAttributes;
+
+/**
+ * An image among a build's artifacts, from its beginning, while the rest of it is still written.
+ *
+ * <p>It ends where its own tail says so. For one thread.
+ */
+public final class GrowingArchive implements Closeable {
+
+    private final Path file;
+
+    /** Null until there is a file. */
+    @CheckForNull
+    private FileChannel channel;
+
+    @CheckForNull
+    private Object identity;
+
+    private long at;
+
+    /** @param file which need not be there yet */
+    GrowingArchive(Path file) {
+        this.file = file;
+    }
+
+    private boolean isThere() throws IOException {
+        if (channel == null && Files.exists(file, LinkOption.NOFOLLOW_LINKS)) {
+            channel = FileChannel.open(file, StandardOpenOption.READ, LinkOption.NOFOLLOW_LINKS);
+            identity = identity();
+        }
+        return channel != null;
+    }
+
+    /** Null where the file system has none; then nothing is compared. */
+    @CheckForNull
+    private Object identity() throws IOException {
+        return Files.readAttributes(file, BasicFileAttributes.class, LinkOption.NOFOLLOW_LINKS)
+                .fileKey();
+    }
+
+    /**
+     * The next bytes, so many as soon as they are there, and fewer at the end.
+     *
+     * @return null when they are not there yet; none behind the end
+     * @throws IOException when the file is a link, was removed, or another one has taken its place
+     */
+    @CheckForNull
+    public byte[] next(int most) throws IOException {
+        if (!isThere()) {
+            return null;
+        }
+        long there = channel.size();
+        boolean whole = there - at < most && ArchiveFormat.endsWithTail(channel, there);
+        if (there - at >= most || whole) {
+            byte[] bytes = ArchiveFormat.bytesAt(channel, at, (int) Math.min(most, there - at));
+            at += bytes.length;
+            return bytes;
+        }
+        Object now = identity();
+        if (identity != null && !identity.equals(now)) {
+            throw new IOException("the image is made anew");
+        }
+        return null;
+    }
+
+    @Override
+    public void close() throws IOException {
+        if (channel != null) {
+            channel.close();
+        }
+    }
+}
