@@ -66,20 +66,21 @@ public final class AgentStage implements StageAgent {
     /**
      * Lets the agent load what suspending and resuming need, once for each connection.
      *
+     * @param moves whether also what moves need
      * @return what it can, or why it cannot; null when it has said so before
      * @throws IOException when the node is offline
      */
     @CheckForNull
-    public static Rehearsed rehearse(Node node) throws IOException, InterruptedException {
+    public static Rehearsed rehearse(Node node, boolean moves) throws IOException, InterruptedException {
         AgentStage stage = on(node, Rehearsal.ID);
-        Rehearsed freeze = Limited.act(stage.home, Rehearsed.class, new Rehearsal(Rehearsal.Part.FREEZE));
+        Rehearsed freeze = Limited.act(stage.home, Rehearsed.class, new Rehearsal(Rehearsal.Part.FREEZE, moves));
         // There is no such stage: these are refused, and load what asks and what answers.
         stage.look();
         stage.freeze(List.of(), 0);
         if (freeze == null || freeze.sandbox().refusal() != null) {
             return freeze;
         }
-        Rehearsed dump = Limited.act(stage.home, Rehearsed.class, new Rehearsal(Rehearsal.Part.DUMP));
+        Rehearsed dump = Limited.act(stage.home, Rehearsed.class, new Rehearsal(Rehearsal.Part.DUMP, moves));
         return dump == null ? freeze : dump;
     }
 

@@ -54,6 +54,10 @@ final class MoveVerbs {
                 needs.users().keySet());
     }
 
+    static HostTraits traits(Path home, Engine engine) throws IOException {
+        return traits(home, engine, NOTHING);
+    }
+
     static List<Path> paths(List<String> folders) {
         return folders.stream().map(Path::of).toList();
     }
@@ -70,7 +74,7 @@ final class MoveVerbs {
 
         @Override
         public HostTraits invoke(File home, VirtualChannel channel) throws IOException {
-            return traits(home.toPath(), Engine.open(home.toPath()), NOTHING);
+            return traits(home.toPath(), Engine.open(home.toPath()));
         }
     }
 
@@ -94,7 +98,7 @@ final class MoveVerbs {
 
         @Override
         MovingStage.Packed act(Engine engine, StageId stage, Path exchange) throws IOException {
-            HostTraits host = traits(homeOf(exchange), engine, NOTHING);
+            HostTraits host = traits(homeOf(exchange), engine);
             if (!host.root() || host.token().isEmpty()) {
                 return refused(Misfit.of(MoveObstacle.NOT_ROOT));
             }

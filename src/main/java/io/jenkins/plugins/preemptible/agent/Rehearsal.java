@@ -13,6 +13,7 @@ import io.jenkins.plugins.preemptible.engine.api.StageStatus;
 import io.jenkins.plugins.preemptible.engine.host.check.HostReport;
 import io.jenkins.plugins.preemptible.engine.image.ImageKey;
 import io.jenkins.plugins.preemptible.engine.image.archive.CipherWarmUp;
+import io.jenkins.plugins.preemptible.engine.move.HostTraits;
 import io.jenkins.plugins.preemptible.engine.stage.EnterCommand;
 import java.io.File;
 import java.io.IOException;
@@ -61,9 +62,12 @@ final class Rehearsal extends MasterToSlaveFileCallable<AgentStage.Rehearsed> {
     }
 
     private final Part part;
+    private final boolean moves;
 
-    Rehearsal(Part part) {
+    /** @param moves whether a move is rehearsed as well, see {@link MoveRehearsal} */
+    Rehearsal(Part part, boolean moves) {
         this.part = part;
+        this.moves = moves;
     }
 
     /** @return null when there had been one, or there is nothing to be dumped */
@@ -81,7 +85,7 @@ final class Rehearsal extends MasterToSlaveFileCallable<AgentStage.Rehearsed> {
             if (!report.ok()) {
                 return new AgentStage.Rehearsed(AgentStage.Sandbox.refused(report.missingWithRemedies()), null);
             }
-            AgentStage.Rehearsed rehearsed = rehearsed(engine, own);
+            AgentStage.Rehearsed rehearsed = rehearsed(engine, own, home.toPath());
             boolean goesOn = part == Part.FREEZE && rehearsed.sandbox().refusal() == null && engine.checkpoints();
             if (!goesOn) {
                 clear(engine);
@@ -96,9 +100,9 @@ final class Rehearsal extends MasterToSlaveFileCallable<AgentStage.Rehearsed> {
         }
     }
 
-    private AgentStage.Rehearsed rehearsed(Engine engine, Path own) throws IOException {
+    private AgentStage.Rehearsed rehearsed(Engine engine, Path own, Path home) throws IOException {
         try {
-            return part == Part.FREEZE ? freeze(engine, own) : dump(engine, own);
+            return part == Part.FREEZE ? freeze(engine, own) : dump(engine, own, home);
         } catch (EngineException x) {
             return failed(x.getMessage(), x.criuLines());
         }
@@ -123,7 +127,7 @@ final class Rehearsal extends MasterToSlaveFileCallable<AgentStage.Rehearsed> {
                 : failed(thawed.refusal().sentence(), thawed.refusal().criuLines());
     }
 
-    private static AgentStage.Rehearsed dump(Engine engine, Path own) {
+    private AgentStage.Rehearsed dump(Engine engine, Path own, Path home) throws IOException {
         CipherWarmUp.begin();
         Path image = own.resolve(AgentStage.IMAGE_FILE);
         ImageKey key = ImageKey.parse(ImageKey.generate().export());
@@ -132,6 +136,10 @@ final class Rehearsal extends MasterToSlaveFileCallable<AgentStage.Rehearsed> {
             engine.freeze(started.id(), WAITED_FOR);
             engine.dump(started.id(), image, key, IfDumpFails.THAW);
             engine.commit(started.id());
+            HostTraits host = moves ? MoveVerbs.traits(home, engine) : null;
+            if (host != null && host.root()) {
+                MoveRehearsal.run(engine, own, started.id(), host, image, key);
+            }
             engine.resume(image, key);
             enter = engine.enterCommand(started.id());
         }

@@ -7,7 +7,6 @@ import io.jenkins.plugins.preemptible.engine.api.TrialResult;
 import io.jenkins.plugins.preemptible.engine.criu.Criu;
 import io.jenkins.plugins.preemptible.engine.image.ImageException;
 import io.jenkins.plugins.preemptible.engine.image.ImageKey;
-import io.jenkins.plugins.preemptible.engine.image.archive.ImageArchive;
 import io.jenkins.plugins.preemptible.engine.move.HostTraits;
 import io.jenkins.plugins.preemptible.engine.move.Misfit;
 import io.jenkins.plugins.preemptible.engine.move.MoveExcludes;
@@ -83,23 +82,18 @@ final class TrialVerb extends InEngine<MovingStage.Tried> {
         List<Path> folders = MoveVerbs.paths(workspace);
         MoveExcludes leftOut = MoveExcludes.of(excludes);
         ImageKey parsed = ImageKey.parse(key);
-        StageNeeds needs = StageNeeds.of(ImageArchive.manifestOfBeginning(image, parsed), memoryBytes, folders);
-        Misfit misfit = own == null ? null : MoveVerbs.misfit(home, engine, own, needs);
-        if (misfit != null) {
-            return new MovingStage.Tried(false, misfit, null, "", List.of());
+        try (TrialElsewhere trial = TrialElsewhere.open(stage, image, parsed, scratch)) {
+            StageNeeds needs = StageNeeds.of(trial.manifest(), memoryBytes, folders);
+            Misfit misfit = own == null ? null : MoveVerbs.misfit(home, engine, own, needs);
+            if (misfit != null) {
+                return new MovingStage.Tried(false, misfit, null, "", List.of());
+            }
+            Optional<Criu> criu = engine.checkpoints() ? MoveVerbs.INSTALLED.usable() : Optional.empty();
+            TrialResult result = criu.isEmpty()
+                    ? TrialResult.notTried("no CRIU works here")
+                    : trial.run(folders, path -> leftOut.contain(folders.get(0), path), criu.get());
+            return new MovingStage.Tried(false, null, result.verdict(), result.why(), result.criuLines());
         }
-        Optional<Criu> criu = engine.checkpoints() ? MoveVerbs.INSTALLED.usable() : Optional.empty();
-        TrialResult result = criu.isEmpty()
-                ? TrialResult.notTried("no CRIU works here")
-                : TrialElsewhere.run(
-                        stage,
-                        image,
-                        parsed,
-                        folders,
-                        path -> leftOut.contain(folders.get(0), path),
-                        scratch,
-                        criu.get());
-        return new MovingStage.Tried(false, null, result.verdict(), result.why(), result.criuLines());
     }
 
     private static void remove(Path folder) throws IOException {

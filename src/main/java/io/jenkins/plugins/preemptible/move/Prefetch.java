@@ -12,7 +12,6 @@ import io.jenkins.plugins.preemptible.agent.Awaited;
 import io.jenkins.plugins.preemptible.agent.Delivery;
 import io.jenkins.plugins.preemptible.agent.MovingStage;
 import io.jenkins.plugins.preemptible.agent.PiecesInOrder;
-import io.jenkins.plugins.preemptible.engine.move.HostTraits;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.lifecycle.agents.OtherPlugins;
 import io.jenkins.plugins.preemptible.lifecycle.agents.UnknownStages;
@@ -42,8 +41,8 @@ import java.util.logging.Logger;
  * <ol>
  *   <li>It has a folder there and nothing else: no executor, no workspace. An agent that has anything of the stage is left as it
  *       is, and no more images are on their way to an agent than it has idle executors.
- *   <li>The agent unpacks what comes, and authenticates the whole; then its host is compared with what the image says. The stored
- *       workspace follows, packed: whose place it takes is not decided here.
+ *   <li>The agent unpacks what comes, and authenticates the whole. The stored workspace follows, packed: whose place it takes is
+ *       not decided here. Nor are the hosts compared: {@link TriedAgents} does so meanwhile.
  *   <li>{@link Transfer} takes it over if it is whole, of the same image and of the same connection; else it brings the image
  *       itself. What failed here is told nowhere: it fails there again, or does not matter.
  *   <li>What nobody has taken over within a minute is removed, see {@link LeftAgent}.
@@ -61,7 +60,7 @@ final class Prefetch {
     /** What was brought. */
     enum Taken {
         NOTHING,
-        /** It is unpacked, and the host fits. */
+        /** It is unpacked. */
         IMAGE,
         /** The same, and the workspace lies there as it is stored. */
         IMAGE_AND_WORKSPACE
@@ -177,22 +176,21 @@ final class Prefetch {
     private boolean bring() throws IOException, InterruptedException {
         String name = to.getNodeName();
         StageRecord now = StageRegistry.get().find(stage.id());
-        HostTraits left = MoveTargets.left(stage);
-        if (now == null || left == null || LeftAgents.of(now).containsKey(name)) {
+        if (now == null || LeftAgents.of(now).containsKey(name)) {
             // What it has left there at an earlier move is going to be removed.
             return false;
         }
         String key = StageImages.keyOf(stage).getPlainText();
-        MovingStage there = MovingStage.on(to, stage.id());
+        MovingStage agent = MovingStage.on(to, stage.id());
         StageRegistry.get().update(stage.id(), LeftAgents.holdsImage(name));
         begun = true;
-        FilePath exchange = there.prepareEmpty(UnknownStages.originOf(stage));
+        FilePath exchange = agent.prepareEmpty(UnknownStages.originOf(stage));
         if (exchange == null) {
             begun = false;
             StageRegistry.get().update(stage.id(), LeftAgents.cleaned(name));
             return false;
         }
-        Awaited<Boolean> unpacked = there.unpackAhead(key);
+        Awaited<Boolean> unpacked = agent.unpackAhead(key);
         boolean whole = false;
         try (GrowingArchive image = StageImages.growing(live)) {
             Delivery.bring(() -> next(image), exchange.child(AgentStage.IMAGE_FILE));
@@ -202,21 +200,19 @@ final class Prefetch {
                 unpacked.giveUp();
             }
         }
-        boolean fits = whole
-                && unpacked.get()
-                && there.misfit(left, MoveTargets.needs(stage, live), StageLuggage.folders(stage), true, key) == null;
-        if (fits) {
-            bringLuggage(there);
+        boolean there = whole && unpacked.get();
+        if (there) {
+            bringLuggage(agent);
         }
-        return fits;
+        return there;
     }
 
-    private void bringLuggage(MovingStage there) throws IOException, InterruptedException {
+    private void bringLuggage(MovingStage agent) throws IOException, InterruptedException {
         Run<?, ?> run = live.context().get(Run.class);
         StageRecord sealed = awaitSealed();
         SealedLuggage stored = sealed == null ? null : sealed.luggage();
         if (run != null && stored != null && stored.base() == null) {
-            StageLuggage.bring(run, sealed, stored, there);
+            StageLuggage.bring(run, sealed, stored, agent);
             luggage = stored;
         }
     }

@@ -98,6 +98,9 @@ final class Transfer {
         if (taken != Prefetch.Taken.NOTHING) {
             LOGGER.log(Level.FINE, "the image of {0} was brought while it was made: {1}", new Object[] {stage, taken});
             move.step("the workspace is brought there");
+            if (!TriedAgents.compared(stage, to)) {
+                compare(there, left, key, false);
+            }
             bringFolders(run, there, taken == Prefetch.Taken.IMAGE_AND_WORKSPACE);
             return;
         }
@@ -133,9 +136,14 @@ final class Transfer {
     /** @param arriving whether the image is still being brought */
     private void compareAndBringFolders(Run<?, ?> run, MovingStage there, HostTraits left, String key, boolean arriving)
             throws IOException, InterruptedException {
+        compare(there, left, key, arriving);
+        bringFolders(run, there, false);
+    }
+
+    private void compare(MovingStage there, HostTraits left, String key, boolean arriving)
+            throws IOException, InterruptedException {
         Misfit other = there.misfit(left, MoveTargets.needs(stage, live), StageLuggage.folders(stage), arriving, key);
         refuse(own && other != null && other.obstacle() == MoveObstacle.SAME_FOLDER ? null : other);
-        bringFolders(run, there, false);
     }
 
     private void bringFolders(Run<?, ?> run, MovingStage there, boolean areThere)

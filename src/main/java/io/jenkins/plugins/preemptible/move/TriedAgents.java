@@ -13,6 +13,7 @@ import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
 import io.jenkins.plugins.preemptible.engine.api.FailureReason;
 import io.jenkins.plugins.preemptible.engine.api.TrialVerdict;
 import io.jenkins.plugins.preemptible.engine.image.ArchiveFormat;
+import io.jenkins.plugins.preemptible.engine.move.HostTraits;
 import io.jenkins.plugins.preemptible.engine.move.Misfit;
 import io.jenkins.plugins.preemptible.engine.move.MoveObstacle;
 import io.jenkins.plugins.preemptible.engine.move.StageNeeds;
@@ -71,8 +72,11 @@ final class TriedAgents {
     /** Stages. */
     private static final Set<String> UNDER_WAY = ConcurrentHashMap.newKeySet();
 
-    /** @param imageKey of the image: each has a key of its own */
-    private record Passed(VirtualChannel connection, Secret imageKey, long atNanos) {}
+    /**
+     * @param imageKey of the image: each has a key of its own
+     * @param compared whether the hosts were, too
+     */
+    private record Passed(VirtualChannel connection, Secret imageKey, boolean compared, long atNanos) {}
 
     private TriedAgents() {}
 
@@ -83,15 +87,28 @@ final class TriedAgents {
         if (connection == null) {
             return false;
         }
+        boolean passed = of(stage, agent, connection) != null;
+        if (!passed) {
+            begin(stage, live, agent, connection, false);
+        }
+        return passed;
+    }
+
+    /** Whether the trial there has compared the hosts with what the image says. */
+    static boolean compared(StageRecord stage, Node agent) {
+        Computer computer = agent.toComputer();
+        Passed passed = computer == null ? null : of(stage, agent, computer.getChannel());
+        return passed != null && passed.compared;
+    }
+
+    @CheckForNull
+    private static Passed of(StageRecord stage, Node agent, @CheckForNull VirtualChannel connection) {
         Passed passed = PASSED.get(key(stage, agent));
-        if (passed != null
+        boolean holds = passed != null
                 && passed.connection == connection
                 && passed.imageKey.equals(stage.imageKey())
-                && System.nanoTime() - passed.atNanos < HOLDS_NANOS) {
-            return true;
-        }
-        begin(stage, live, agent, connection, false);
-        return false;
+                && System.nanoTime() - passed.atNanos < HOLDS_NANOS;
+        return holds ? passed : null;
     }
 
     /**
@@ -242,6 +259,7 @@ final class TriedAgents {
         if (ahead) {
             Prefetch.begin(now, live, agent, connection);
         }
+        HostTraits own = MoveTargets.left(now);
         MovingStage.Tried tried;
         int bytes = FIRST_BYTES;
         do {
@@ -251,7 +269,7 @@ final class TriedAgents {
                             beginning,
                             StageLuggage.folders(now),
                             PreemptibleConfiguration.get().moveExcludes(),
-                            MoveTargets.left(now),
+                            own,
                             new StageNeeds(MoveTargets.memoryBytes(now, live), -1, Map.of()),
                             imageKey.getPlainText());
             boolean whole = beginning.length < bytes;
@@ -267,7 +285,7 @@ final class TriedAgents {
             });
             PASSED.values().removeIf(each -> System.nanoTime() - each.atNanos > HOLDS_NANOS);
             if (PASSED.size() < MOST) {
-                PASSED.put(key(stage, agent), new Passed(connection, imageKey, System.nanoTime()));
+                PASSED.put(key(stage, agent), new Passed(connection, imageKey, own != null, System.nanoTime()));
             }
             return;
         }

@@ -135,7 +135,7 @@ class HostileAgentTest extends OneAgent {
         FilePath workspace = evil.getRootPath();
         List<Verb> verbs = List.of(
                 () -> stage.open(workspace, "fuzz", false, new StageOrigin("fuzz", "fuzz#1", 0), null, List.of()),
-                () -> AgentStage.rehearse(evil),
+                () -> AgentStage.rehearse(evil, true),
                 () -> PresentStages.on(evil),
                 stage::look,
                 () -> stage.freeze(List.of(), 0),

@@ -70,8 +70,10 @@ class PrefetchTest extends MovedStages {
         return made[0];
     }
 
-    private boolean takenOver() {
-        return log.getMessages().stream().anyMatch(message -> message.contains(TAKEN_OVER));
+    private long takenOver() {
+        return log.getMessages().stream()
+                .filter(message -> message.contains(TAKEN_OVER))
+                .count();
     }
 
     private void awaitNothingOnB(String stageId) {
@@ -88,9 +90,25 @@ class PrefetchTest extends MovedStages {
         command("preemptible-drain", "A");
         assertTrue(isThereWhileItIsMade());
         awaitMoved(stage, "A", "B");
-        assertTrue(takenOver(), () -> log.getMessages().toString());
+        assertEquals(1, takenOver(), () -> log.getMessages().toString());
         endsOn("B", stage);
         awaitClean("B");
+    }
+
+    @Test
+    @Tag("slow")
+    void itIsSoOnTheWayBack() throws Exception {
+        WorkflowRun stage = begin(COUNTS);
+        hosts.connect("B");
+        command("preemptible-drain", "A");
+        awaitMoved(stage, "A", "B");
+        awaitClean("A");
+        Rig.awaitCounting(stage);
+        command("preemptible-drain", "A", "--undo");
+        command("preemptible-drain", "B");
+        awaitMoved(stage, "B", "A");
+        assertEquals(2, takenOver(), () -> log.getMessages().toString());
+        endsOn("A", stage);
     }
 
     @Test

@@ -249,15 +249,12 @@ class MovedStageTest {
             Path beginning = here.folder.resolve("preemptible/beginning");
             for (int bytes = 100_000; ; bytes += 100_000) {
                 Files.write(beginning, Arrays.copyOf(image, Math.min(image.length, bytes)));
-                try {
-                    long begun = System.nanoTime();
-                    TrialResult result = TrialElsewhere.run(
-                            here.id,
-                            beginning,
-                            here.key(),
+                long begun = System.nanoTime();
+                try (TrialElsewhere trial =
+                        TrialElsewhere.open(here.id, beginning, here.key(), here.folder.resolve("preemptible/trial"))) {
+                    TrialResult result = trial.run(
                             here.folders(),
                             path -> path.endsWith(words.length > 3 ? words[3] : "none"),
-                            here.folder.resolve("preemptible/trial"),
                             new CriuSearch().usable().orElseThrow());
                     System.out.println(result + ", with " + Math.min(image.length, bytes) + " of " + image.length
                             + " bytes, in "

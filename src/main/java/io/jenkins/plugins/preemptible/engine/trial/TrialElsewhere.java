@@ -40,44 +40,78 @@ import java.util.stream.Collectors;
  *
  * Changes nothing but the scratch folder. Blocks; one at a time for each scratch folder.
  */
-public final class TrialElsewhere {
+public final class TrialElsewhere implements AutoCloseable {
 
     private static final FileAttribute<?> OWNER_ONLY =
             PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------"));
 
+    private static final String WITHOUT_PART = "the image has no part that can be tried by itself";
     private static final String LEFT_OUT = ", which is left out of what travels";
 
-    private TrialElsewhere() {}
+    private final StageId id;
+    private final Path scratch;
+    private final Path images;
+    private final ImageManifest manifest;
+    /** Why no trial can be made; null when one can. */
+    private final String untriable;
+
+    private TrialElsewhere(StageId id, Path scratch, Path images, ImageManifest manifest, String untriable) {
+        this.id = id;
+        this.scratch = scratch;
+        this.images = images;
+        this.manifest = manifest;
+        this.untriable = untriable;
+    }
 
     /**
-     * Runs the trial.
+     * Reads the beginning; to be closed.
      *
      * @param beginning of the archive, as much as there is of it by now
-     * @param workspace the folders that travel with the stage; at least one
-     * @param leftOut files of these that do not travel: a stage that needs one is refused
      * @param scratch made for the trial; what an earlier one has left there is ended and removed. Its parent exists
-     * @param criu this process's own, as root
-     * @return {@code NOT_TRIED} where nothing is known of a restore here: the archive is of an earlier version, or this host
-     *     can make no trials
      * @throws ImageException when the beginning is too short, or is not that of an image of this stage
      */
-    public static TrialResult run(
-            StageId id,
-            Path beginning,
-            ImageKey key,
-            List<Path> workspace,
-            Predicate<Path> leftOut,
-            Path scratch,
-            Criu criu)
-            throws ImageException {
+    public static TrialElsewhere open(StageId id, Path beginning, ImageKey key, Path scratch) throws ImageException {
+        Path images = scratch.resolve("images");
+        String why;
         try {
             clear(scratch);
             Files.createDirectory(scratch, OWNER_ONLY);
-            Path images = scratch.resolve("images");
             Optional<ImageManifest> manifest =
                     ImageArchive.readBeginning(ReadRequest.of(beginning, key).expecting(id.value(), 0, null), images);
-            if (manifest.isEmpty() || !TrialPart.lay(images)) {
-                return TrialResult.notTried("the image has no part that can be tried by itself");
+            if (manifest.isPresent()) {
+                return new TrialElsewhere(id, scratch, images, manifest.get(), null);
+            }
+            why = WITHOUT_PART;
+        } catch (ImageException e) {
+            clearQuietly(scratch);
+            throw e;
+        } catch (IOException | RuntimeException e) {
+            why = e.toString();
+        }
+        return new TrialElsewhere(id, scratch, images, ImageArchive.manifestOfBeginning(beginning, key), why);
+    }
+
+    /** What the image says of itself. */
+    public ImageManifest manifest() {
+        return manifest;
+    }
+
+    /**
+     * Runs the trial, once.
+     *
+     * @param workspace the folders that travel with the stage; at least one
+     * @param leftOut files of these that do not travel: a stage that needs one is refused
+     * @param criu this process's own, as root
+     * @return {@code NOT_TRIED} where nothing is known of a restore here: the archive is of an earlier version, or this host
+     *     can make no trials
+     */
+    public TrialResult run(List<Path> workspace, Predicate<Path> leftOut, Criu criu) {
+        if (untriable != null) {
+            return TrialResult.notTried(untriable);
+        }
+        try {
+            if (!TrialPart.lay(images)) {
+                return TrialResult.notTried(WITHOUT_PART);
             }
             StageJson sealed = new StageFolder(images)
                     .read()
@@ -101,16 +135,21 @@ public final class TrialElsewhere {
                     null);
             return ImageTrial.run(
                     subject, workspace, () -> Thread.currentThread().isInterrupted());
-        } catch (ImageException e) {
-            throw e;
         } catch (IOException | RuntimeException e) {
             return TrialResult.notTried(e.toString());
-        } finally {
-            try {
-                clear(scratch);
-            } catch (IOException e) {
-                // The next trial of the stage here removes it.
-            }
+        }
+    }
+
+    @Override
+    public void close() {
+        clearQuietly(scratch);
+    }
+
+    private static void clearQuietly(Path scratch) {
+        try {
+            clear(scratch);
+        } catch (IOException e) {
+            // The next trial of the stage here removes it.
         }
     }
 

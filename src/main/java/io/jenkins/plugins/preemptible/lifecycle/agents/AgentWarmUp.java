@@ -51,7 +51,7 @@ public final class AgentWarmUp extends ComputerListener {
         ImageKey.generate();
         AgentStage.Rehearsed rehearsed;
         try {
-            rehearsed = AgentStage.rehearse(node);
+            rehearsed = AgentStage.rehearse(node, PreemptibleConfiguration.get().isMoveStages());
         } catch (IOException x) {
             LOGGER.log(
                     Level.FINE, x, () -> "no rehearsal on " + node.getDisplayName() + ", which is most likely offline");

@@ -147,8 +147,9 @@ final class MoveBenchmark implements Benchmark {
                 try (InputStream in = Files.newInputStream(fetched)) {
                     Files.write(beginning, in.readNBytes(BEGINNING));
                 }
-                tried[0] = TrialElsewhere.run(
-                        id, beginning, rig.key, List.of(workspace), path -> false, homes.resolve("to/trial"), criu);
+                try (TrialElsewhere trial = TrialElsewhere.open(id, beginning, rig.key, homes.resolve("to/trial"))) {
+                    tried[0] = trial.run(List.of(workspace), path -> false, criu);
+                }
             }));
             if (tried[0].verdict() != TrialVerdict.PASSED) {
                 throw new IOException("the trial did not pass: " + tried[0]);

@@ -80,7 +80,12 @@ final class ArchiveReader {
 
     private void readEntries(TarInput tar, ImageManifest manifest, int count, Receiver receiver) throws IOException {
         try (Workers hashing = new Workers(1, archive, null)) {
-            byte[][] buffers = new byte[hashing.depth() + 1][ArchiveFormat.CHUNK];
+            long largest = manifest.entries().stream()
+                    .limit(count)
+                    .mapToLong(EntryInfo::stored)
+                    .max()
+                    .orElse(0);
+            byte[][] buffers = new byte[hashing.depth() + 1][(int) Math.max(1, Math.min(largest, ArchiveFormat.CHUNK))];
             for (int i = 0; i < count; i++) {
                 EntryInfo entry = manifest.entries().get(i);
                 tar.next(entry.name(), Long.valueOf(entry.stored()));

@@ -16,7 +16,7 @@ import java.util.List;
  * The first of two passes over what is packed: its digests, and what of it the last full image holds already.
  *
  * <ol>
- *   <li>Workers read and hash pieces of 1 MiB; the calling thread takes the hashes in order.
+ *   <li>Workers read and hash pieces of 1 MiB; the calling thread does so with small files, and takes the hashes in order.
  *   <li>Each block's hash is searched in the last full image's index, and goes into a new index.
  *   <li>Afterwards everything is known that the manifest has to say, before a byte of the archive is written.
  * </ol>
@@ -65,6 +65,7 @@ final class DigestPass {
     void run() throws IOException {
         List<Current> open = new ArrayList<>();
         Workers.Line<Piece> line = workers.inOrder(this::take);
+        byte[] small = new byte[Workers.SMALL_BYTES];
         ThreadLocal<byte[]> buffers = ThreadLocal.withInitial(() -> new byte[ArchiveFormat.CHUNK]);
         try {
             for (Sources.Source source : sources.all()) {
@@ -74,8 +75,10 @@ final class DigestPass {
                         sources.open(source), Math.toIntExact((bytes + ArchiveFormat.CHUNK - 1) / ArchiveFormat.CHUNK));
                 open.add(current);
                 open.removeIf(c -> !c.channel.isOpen());
-                if (current.left == 0) {
-                    line.give(() -> new Piece(current, new byte[0]));
+                if (bytes <= Workers.SMALL_BYTES) {
+                    Sources.read(current.channel, small, (int) bytes, 0, shown);
+                    line.put(new Piece(current, BlockHash.leaves(small, (int) bytes)));
+                    continue;
                 }
                 for (long at = 0; at < bytes; at += ArchiveFormat.CHUNK) {
                     long position = at;

@@ -15,7 +15,7 @@ import java.nio.file.Path;
  *
  * <ol>
  *   <li>It is taken from the tar in pieces of 1 MiB, which {@link #nextPiece} gives without copying. A thread beside it hashes
- *       the last few while the next one is read.
+ *       the last few while the next one is read; a small entry is hashed at once, which takes less than to wake that thread.
  *   <li>As a stream it gives the same bytes to a reader that wants less.
  *   <li>{@link #finish} reads what is left and compares the digest with the manifest's.
  * </ol>
@@ -33,7 +33,8 @@ final class EntryContent extends InputStream {
     private IOException failure;
 
     /**
-     * @param buffers of 1 MiB, this entry's until it is finished: more than {@code workers} have in hand at a time
+     * @param buffers of 1 MiB, or as large as the largest entry; this entry's until it is finished: more than {@code workers}
+     *     have in hand at a time
      * @param workers that hash; null where nothing is hashed
      */
     EntryContent(TarInput tar, byte[][] buffers, Workers workers) {
@@ -57,7 +58,11 @@ final class EntryContent extends InputStream {
         if (hash != null && length > 0) {
             byte[] hashed = piece;
             int bytes = length;
-            hashing.give(() -> BlockHash.leaves(hashed, bytes));
+            if (taken == 1 && length <= Workers.SMALL_BYTES) {
+                hash.add(BlockHash.leaves(hashed, bytes));
+            } else {
+                hashing.give(() -> BlockHash.leaves(hashed, bytes));
+            }
         }
         return length;
     }

@@ -6,6 +6,7 @@ import java.io.InterruptedIOException;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.concurrent.Callable;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -25,6 +26,9 @@ import java.util.function.BooleanSupplier;
  * A line belongs to one thread; the threads behind it may serve several lines.
  */
 final class Workers implements AutoCloseable {
+
+    /** To hash so much takes less than to hand it to another thread and to be woken for the result. */
+    static final int SMALL_BYTES = 128 << 10;
 
     private final ExecutorService threads;
     private final int depth;
@@ -78,6 +82,19 @@ final class Workers implements AutoCloseable {
                 takeOldest();
             }
             pending.add(threads.submit(work));
+        }
+
+        /** Gives a result that is there, in its place among the others. */
+        void put(T result) throws IOException {
+            checkCancelled();
+            while (pending.size() >= depth) {
+                takeOldest();
+            }
+            if (pending.isEmpty()) {
+                taker.take(result);
+            } else {
+                pending.add(CompletableFuture.completedFuture(result));
+            }
         }
 
         /** Takes what is left. */
