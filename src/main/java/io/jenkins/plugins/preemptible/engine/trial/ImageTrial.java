@@ -84,10 +84,13 @@ public final class ImageTrial {
     private final Subject subject;
     private final BooleanSupplier cancelled;
     private final List<Path> workspace;
+    /** Of the image; null where it is to be read. */
+    private final ImageContent known;
 
-    private ImageTrial(Subject subject, List<Path> workspace, BooleanSupplier cancelled) {
+    private ImageTrial(Subject subject, List<Path> workspace, ImageContent known, BooleanSupplier cancelled) {
         this.subject = subject;
         this.workspace = workspace;
+        this.known = known;
         this.cancelled = cancelled;
     }
 
@@ -97,19 +100,20 @@ public final class ImageTrial {
      * @param cancelled asked repeatedly; true ends the trial
      */
     static TrialResult run(Subject subject, BooleanSupplier cancelled) {
-        return run(subject, List.of(), cancelled);
+        return run(subject, List.of(), null, cancelled);
     }
 
     /**
      * The same on a host that has neither the pages nor the workspace: what fails is not tried with them, and a failure that
      * names a file of the workspace says nothing.
      *
-     * @param subject its image is for this trial alone; its files change
+     * @param subject its image is stripped already, and for this trial alone; its files change
      * @param workspace folders that are not there; empty where the image is tried on its own host
+     * @param known what is in the image; null where that is to be read
      */
-    static TrialResult run(Subject subject, List<Path> workspace, BooleanSupplier cancelled) {
+    static TrialResult run(Subject subject, List<Path> workspace, ImageContent known, BooleanSupplier cancelled) {
         long begun = System.nanoTime();
-        TrialResult result = new ImageTrial(subject, workspace, cancelled).run(System.getenv());
+        TrialResult result = new ImageTrial(subject, workspace, known, cancelled).run(System.getenv());
         return result.after(Duration.ofNanos(System.nanoTime() - begun).toMillis());
     }
 
@@ -143,15 +147,19 @@ public final class ImageTrial {
     }
 
     private TrialResult tried() throws IOException, UntriableException {
-        ImageContent content = ContentReader.ofFolderWithoutPages(subject.images());
+        ImageContent content = known == null ? ContentReader.ofFolderWithoutPages(subject.images()) : known;
         if (content.sockets().stream().anyMatch(s -> s.kind() == FileKind.PACKET_SOCKET)) {
             throw new UntriableException("a packet socket needs the host's own interfaces");
         }
         // For the script, which binds it in any case.
         Path trees = subject.folder().resolve(TREES);
         WorkspaceStandIns standIns = WorkspaceStandIns.make(subject.images(), content, workspace, trees);
-        Path stripped = Files.createDirectory(subject.folder().resolve("image"));
-        Set<Long> sharedFiles = StrippedImage.make(subject.images(), stripped);
+        boolean elsewhere = !workspace.isEmpty();
+        Path stripped = elsewhere
+                ? subject.images()
+                : Files.createDirectory(subject.folder().resolve("image"));
+        Set<Long> sharedFiles =
+                elsewhere ? StrippedImage.sharedFiles(stripped) : StrippedImage.make(subject.images(), stripped);
         ScratchNetwork network = ScratchNetwork.of(subject.images());
         long bytes =
                 content.parts().stream().mapToLong(ImageContent.Part::bytes).sum();
@@ -159,7 +167,7 @@ public final class ImageTrial {
         TrialMounts mounts = TrialMounts.of(content, subject.mounts(), sharedFiles, standIns);
         TrialResult first =
                 new TrialRun(subject, subject.folder(), stripped, mounts, network, standIns).run(limit, 0, cancelled);
-        if (!workspace.isEmpty()) {
+        if (elsewhere) {
             if (first.criuLines().stream().anyMatch(standIns::isNamedBy)) {
                 throw new UntriableException("a file of the workspace is needed: " + first.criuLines());
             }

@@ -74,6 +74,17 @@ final class StrippedImage {
         return Set.copyOf(stripped.sharedFiles);
     }
 
+    /** What {@link #make} answers, of an image that may be stripped already. */
+    static Set<Long> sharedFiles(Path images) throws IOException {
+        StrippedImage read = new StrippedImage(images, images);
+        try (var all = Files.newDirectoryStream(images, "mm-*")) {
+            for (Path mm : all) {
+                read.vdso(mm);
+            }
+        }
+        return Set.copyOf(read.sharedFiles);
+    }
+
     // The pages are made with their pagemap.
     private void strip(String name) throws IOException {
         if (name.startsWith("pagemap-")) {

@@ -116,7 +116,8 @@ public final class TrialElsewhere implements AutoCloseable {
             StageJson sealed = new StageFolder(images)
                     .read()
                     .orElseThrow(() -> new IOException("the image holds no stage record"));
-            Optional<String> needed = needed(images, leftOut);
+            ImageContent content = ContentReader.ofFolderWithoutPages(images);
+            Optional<String> needed = needed(content, leftOut);
             if (needed.isPresent()) {
                 return TrialResult.failed(needed.get() + LEFT_OUT, List.of());
             }
@@ -134,7 +135,7 @@ public final class TrialElsewhere implements AutoCloseable {
                     sealed.mounts(),
                     null);
             return ImageTrial.run(
-                    subject, workspace, () -> Thread.currentThread().isInterrupted());
+                    subject, workspace, content, () -> Thread.currentThread().isInterrupted());
         } catch (IOException | RuntimeException e) {
             return TrialResult.notTried(e.toString());
         }
@@ -154,8 +155,7 @@ public final class TrialElsewhere implements AutoCloseable {
     }
 
     /** What of the stage needs something that is left out, half a sentence. */
-    private static Optional<String> needed(Path images, Predicate<Path> leftOut) throws IOException {
-        ImageContent content = ContentReader.ofFolderWithoutPages(images);
+    private static Optional<String> needed(ImageContent content, Predicate<Path> leftOut) {
         Predicate<String> isLeftOut = name -> name != null && name.startsWith("/") && leftOut.test(Path.of(name));
         for (ProcessContent process : content.processes()) {
             if (isLeftOut.test(process.workFolder())) {
