@@ -28,14 +28,18 @@ final class MoveRehearsal {
     /**
      * Rehearses it.
      *
-     * @param host that this is
+     * @param agentHome the agent's own home folder
      * @param image of the stage, whole; stays as it is
      * @return whether there was nothing that stood against it
      */
-    static boolean run(Engine engine, Path home, StageId id, HostTraits host, Path image, ImageKey key) {
+    static boolean run(Engine engine, Path home, StageId id, Path agentHome, Path image, ImageKey key) {
         Path exchange = InEngine.exchange(home, id);
         Path workspace = home.resolve("workspace");
         try {
+            HostTraits host = MoveVerbs.traits(agentHome, engine);
+            if (!host.root()) {
+                return false;
+            }
             Files.writeString(Files.createDirectories(workspace).resolve("file"), "of a workspace");
             List<String> folders = List.of(workspace.toString());
             // It ends with the comparison: this is the very host.

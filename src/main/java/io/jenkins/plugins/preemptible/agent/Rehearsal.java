@@ -13,7 +13,6 @@ import io.jenkins.plugins.preemptible.engine.api.StageStatus;
 import io.jenkins.plugins.preemptible.engine.host.check.HostReport;
 import io.jenkins.plugins.preemptible.engine.image.ImageKey;
 import io.jenkins.plugins.preemptible.engine.image.archive.CipherWarmUp;
-import io.jenkins.plugins.preemptible.engine.move.HostTraits;
 import io.jenkins.plugins.preemptible.engine.stage.EnterCommand;
 import java.io.File;
 import java.io.IOException;
@@ -127,7 +126,7 @@ final class Rehearsal extends MasterToSlaveFileCallable<AgentStage.Rehearsed> {
                 : failed(thawed.refusal().sentence(), thawed.refusal().criuLines());
     }
 
-    private AgentStage.Rehearsed dump(Engine engine, Path own, Path home) throws IOException {
+    private AgentStage.Rehearsed dump(Engine engine, Path own, Path home) {
         CipherWarmUp.begin();
         Path image = own.resolve(AgentStage.IMAGE_FILE);
         ImageKey key = ImageKey.parse(ImageKey.generate().export());
@@ -136,9 +135,8 @@ final class Rehearsal extends MasterToSlaveFileCallable<AgentStage.Rehearsed> {
             engine.freeze(started.id(), WAITED_FOR);
             engine.dump(started.id(), image, key, IfDumpFails.THAW);
             engine.commit(started.id());
-            HostTraits host = moves ? MoveVerbs.traits(home, engine) : null;
-            if (host != null && host.root()) {
-                MoveRehearsal.run(engine, own, started.id(), host, image, key);
+            if (moves) {
+                MoveRehearsal.run(engine, own, started.id(), home, image, key);
             }
             engine.resume(image, key);
             enter = engine.enterCommand(started.id());

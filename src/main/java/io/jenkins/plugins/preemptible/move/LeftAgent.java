@@ -82,7 +82,8 @@ final class LeftAgent {
             if (stage == null || !LeftAgents.of(stage).containsKey(agent) || Nodes.rootOf(agent) == null) {
                 return true;
             }
-            if (stage.state() == StageState.RESUMING) {
+            if (stage.state() == StageState.RESUMING || stage.restoringOn() != null || isOnUnknownHost(stage)) {
+                // It may be on this very host, under another agent's name.
                 return false;
             }
             if (!isSameFolder(stage, node) && !clean(stage, node)) {
@@ -115,6 +116,15 @@ final class LeftAgent {
         } finally {
             lease.release();
         }
+    }
+
+    private static boolean isOnUnknownHost(StageRecord stage) throws IOException, InterruptedException {
+        Node now = Nodes.named(stage.node());
+        if (now == null) {
+            return false;
+        }
+        AgentTraits.learn(now);
+        return traits(now) == null;
     }
 
     /** Whether the agent has the folder of the one that the stage is on now: it was set up anew under that name. */

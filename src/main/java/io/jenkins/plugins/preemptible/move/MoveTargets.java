@@ -35,7 +35,7 @@ import jenkins.model.Jenkins;
 public final class MoveTargets {
 
     /** Of the image's archive, for it lies on the disk packed and unpacked for a moment. */
-    private static final int COPIES = 4;
+    static final int COPIES = 4;
 
     private MoveTargets() {}
 
@@ -233,7 +233,9 @@ public final class MoveTargets {
                     (ofOther == null ? agent.getDisplayName() : "the stage's own agent")
                             + " is being asked about its host; try again in a minute");
         }
-        return HostFit.misfits(ofOwn, ofOther, needs(stage, live)).stream()
+        StageNeeds needs = needs(stage, live);
+        long disk = Math.max(0, needs.diskBytes() - Prefetch.heldBytes(stage, agent));
+        return HostFit.misfits(ofOwn, ofOther, new StageNeeds(needs.memoryBytes(), disk, Map.of())).stream()
                 .findFirst()
                 .orElse(null);
     }

@@ -27,6 +27,7 @@ import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageThreads;
 import java.io.IOException;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
@@ -45,7 +46,7 @@ import java.util.logging.Logger;
  *       not decided here. Nor are the hosts compared: {@link TriedAgents} does so meanwhile.
  *   <li>{@link Transfer} takes it over if it is whole, of the same image and of the same connection; else it brings the image
  *       itself. What failed here is told nowhere: it fails there again, or does not matter.
- *   <li>What nobody has taken over within a minute is removed, see {@link LeftAgent}.
+ *   <li>What nobody has taken over for a minute is removed, see {@link LeftAgent}.
  * </ol>
  *
  * In memory only; safe for any thread.
@@ -54,6 +55,7 @@ final class Prefetch {
 
     private static final Logger LOGGER = Logger.getLogger(Prefetch.class.getName());
     private static final long LOOK_MILLIS = 5;
+    private static final long LONG_LOOK_MILLIS = 500;
     /** Much more than an image that is about to be stored needs for its first bytes. */
     private static final long BEGINNING_NANOS = TimeUnit.SECONDS.toNanos(10);
 
@@ -75,11 +77,11 @@ final class Prefetch {
     private final VirtualChannel connection;
     private final CompletableFuture<Boolean> arrived = new CompletableFuture<>();
     private volatile boolean unwanted;
-    /** That were sent; to be read after {@link #arrived}. */
-    private long bytes;
-    /** That was brought, too; likewise. */
+    /** That were sent. */
+    private volatile long bytes;
+    /** That is being brought, too, or was; null before. */
     @CheckForNull
-    private SealedLuggage luggage;
+    private volatile SealedLuggage luggage;
 
     /** Whether something may be left on the agent. */
     private boolean begun;
@@ -97,7 +99,7 @@ final class Prefetch {
     }
 
     /** Begins it, unless the agent has no idle executor for it; returns at once. */
-    static void begin(StageRecord stage, LiveStage live, Node to, VirtualChannel connection) {
+    static synchronized void begin(StageRecord stage, LiveStage live, Node to, VirtualChannel connection) {
         Computer computer = to.toComputer();
         long others = ALL.values().stream().filter(each -> each.isTo(to)).count();
         Prefetch prefetch = new Prefetch(stage, live, to, connection);
@@ -112,6 +114,16 @@ final class Prefetch {
         if (prefetch != null && prefetch.isTo(to)) {
             prefetch.drop();
         }
+    }
+
+    /** How much of what the stage needs of that agent's disk is taken by what has come already. */
+    static long heldBytes(StageRecord stage, Node to) {
+        Prefetch prefetch = ALL.get(stage.id());
+        if (prefetch == null || !prefetch.isTo(to) || !isSame(prefetch.stage, stage)) {
+            return 0;
+        }
+        SealedLuggage packed = prefetch.luggage;
+        return prefetch.bytes * MoveTargets.COPIES + (packed == null ? 0 : packed.archiveBytes());
     }
 
     /**
@@ -131,8 +143,9 @@ final class Prefetch {
         try {
             boolean whole = prefetch.isTo(to) && prefetch.arrived.get();
             if (whole && same && prefetch.bytes == stage.archiveBytes() && ALL.remove(stage.id(), prefetch)) {
-                SealedLuggage luggage = stage.luggage();
-                boolean both = prefetch.luggage != null && luggage != null && prefetch.luggage.isSame(luggage);
+                SealedLuggage brought = prefetch.luggage;
+                SealedLuggage stored = stage.luggage();
+                boolean both = brought != null && stored != null && brought.isSame(stored);
                 return both ? Taken.IMAGE_AND_WORKSPACE : Taken.IMAGE;
             }
             prefetch.drop();
@@ -182,12 +195,14 @@ final class Prefetch {
         }
         String key = StageImages.keyOf(stage).getPlainText();
         MovingStage agent = MovingStage.on(to, stage.id());
-        StageRegistry.get().update(stage.id(), LeftAgents.holdsImage(name));
+        if (StageRegistry.get().update(stage.id(), LeftAgents.holdsImage(name)) == null) {
+            return false;
+        }
         begun = true;
         FilePath exchange = agent.prepareEmpty(UnknownStages.originOf(stage));
         if (exchange == null) {
             begun = false;
-            StageRegistry.get().update(stage.id(), LeftAgents.cleaned(name));
+            StageRegistry.get().update(stage.id(), LeftAgents.holdsNoImage(name));
             return false;
         }
         Awaited<Boolean> unpacked = agent.unpackAhead(key);
@@ -200,20 +215,35 @@ final class Prefetch {
                 unpacked.giveUp();
             }
         }
-        boolean there = whole && unpacked.get();
-        if (there) {
+        if (whole && isThere(unpacked)) {
             bringLuggage(agent);
+            return wanted() != null;
         }
-        return there;
+        return false;
+    }
+
+    private boolean isThere(Awaited<Boolean> unpacked) throws IOException, InterruptedException {
+        while (!unpacked.isThereWithin(LONG_LOOK_MILLIS)) {
+            if (wanted() == null) {
+                unpacked.giveUp();
+                return false;
+            }
+        }
+        return unpacked.get();
     }
 
     private void bringLuggage(MovingStage agent) throws IOException, InterruptedException {
         Run<?, ?> run = live.context().get(Run.class);
         StageRecord sealed = awaitSealed();
         SealedLuggage stored = sealed == null ? null : sealed.luggage();
-        if (run != null && stored != null && stored.base() == null) {
-            StageLuggage.bring(run, sealed, stored, agent);
+        if (run == null || stored == null || stored.base() != null) {
+            return;
+        }
+        // Its size was not known when the agent was chosen, and the disk has taken an image since.
+        AgentTraits.asked(to);
+        if (MoveTargets.obstacle(sealed, live, to) == null) {
             luggage = stored;
+            StageLuggage.bring(run, sealed, stored, agent, () -> wanted() != null);
         }
     }
 
@@ -231,15 +261,15 @@ final class Prefetch {
 
     /** Ends early where it is not wanted any more, so that each piece is waited for that was sent. */
     private byte[] next(GrowingArchive image) throws IOException, InterruptedException {
-        while (!unwanted) {
+        while (wanted() != null) {
             byte[] piece = image.next(PiecesInOrder.PIECE);
             if (piece != null) {
                 bytes += piece.length;
                 return piece;
             }
-            unwanted |= wanted() == null;
             Thread.sleep(LOOK_MILLIS);
         }
+        unwanted = true;
         return new byte[0];
     }
 
@@ -260,9 +290,10 @@ final class Prefetch {
      * The first bytes of an image that is being made, as soon as they are there.
      *
      * @return fewer only when it has no more
-     * @throws IOException when the image comes to nothing, or takes long
+     * @throws ImageGoneException when the image comes to nothing, or takes long: it is tried when it is sealed
      */
-    static byte[] beginning(StageRecord stage, LiveStage live, int bytes) throws IOException, InterruptedException {
+    static byte[] beginning(StageRecord stage, LiveStage live, int bytes)
+            throws ImageGoneException, InterruptedException {
         long began = System.nanoTime();
         try (GrowingArchive image = StageImages.growing(live)) {
             while (still(stage) != null && System.nanoTime() - began < BEGINNING_NANOS) {
@@ -272,6 +303,8 @@ final class Prefetch {
                 }
                 Thread.sleep(LOOK_MILLIS);
             }
+        } catch (IOException x) {
+            LOGGER.log(Level.FINE, x, () -> "the image of " + stage + " was given up while it was made");
         }
         throw new ImageGoneException("the image is not there yet");
     }
@@ -281,9 +314,22 @@ final class Prefetch {
         unwanted = true;
         arrived.thenAccept(whole -> {
             if (whole && ALL.remove(stage.id(), this)) {
-                LeftAgent.schedule(stage.id(), to.getNodeName(), 0);
+                clean();
             }
         });
+    }
+
+    private void clean() {
+        String name = to.getNodeName();
+        if (StageRegistry.get().find(stage.id()) != null) {
+            LeftAgent.schedule(stage.id(), name, 0);
+            return;
+        }
+        // It has ended meanwhile, and what was known of that agent with it.
+        StageThreads.soonFor(
+                name,
+                "removing what " + name + " has of " + stage,
+                () -> MovingStage.on(to, stage.id()).leave(List.of()));
     }
 
     private void end(boolean whole) {
@@ -295,7 +341,7 @@ final class Prefetch {
         if (whole) {
             StageThreads.schedule("removing an image of " + stage + " from " + name, keptMillis(), this::drop);
         } else if (begun) {
-            LeftAgent.schedule(stage.id(), name, 0);
+            clean();
         }
     }
 

@@ -99,7 +99,7 @@ final class Transfer {
             LOGGER.log(Level.FINE, "the image of {0} was brought while it was made: {1}", new Object[] {stage, taken});
             move.step("the workspace is brought there");
             if (!TriedAgents.compared(stage, to)) {
-                compare(there, left, key, false);
+                compare(there, left, key, true);
             }
             bringFolders(run, there, taken == Prefetch.Taken.IMAGE_AND_WORKSPACE);
             return;

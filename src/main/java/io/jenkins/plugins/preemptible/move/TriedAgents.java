@@ -73,7 +73,7 @@ final class TriedAgents {
     private static final Set<String> UNDER_WAY = ConcurrentHashMap.newKeySet();
 
     /**
-     * @param imageKey of the image: each has a key of its own
+     * @param imageKey of the image, or of another one of the same frozen processes
      * @param compared whether the hosts were, too
      */
     private record Passed(VirtualChannel connection, Secret imageKey, boolean compared, long atNanos) {}

@@ -14,7 +14,6 @@ import io.jenkins.plugins.preemptible.engine.api.StageSpec;
 import io.jenkins.plugins.preemptible.engine.host.HostProcess;
 import io.jenkins.plugins.preemptible.engine.host.HostTool;
 import io.jenkins.plugins.preemptible.engine.image.ImageKey;
-import io.jenkins.plugins.preemptible.engine.move.HostTraits;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
@@ -89,9 +88,10 @@ class RehearsalTest {
             engine.freeze(id, FreezeRequest.plain());
             engine.dump(id, image, key, IfDumpFails.THAW);
             engine.commit(id);
-            HostTraits host = MoveVerbs.traits(home, engine);
+            // A note of the host is made once.
+            MoveVerbs.traits(home, engine);
             List<String> before = below(home);
-            assertTrue(MoveRehearsal.run(engine, home, id, host, image, key));
+            assertTrue(MoveRehearsal.run(engine, home, id, home, image, key));
             // What was unpacked is removed in the background.
             await().untilAsserted(() -> assertEquals(before, below(home)));
             engine.resume(image, key);

@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import hudson.slaves.DumbSlave;
 import hudson.slaves.WorkspaceList;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LeftAgents;
+import io.jenkins.plugins.preemptible.lifecycle.stage.StageChanges;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
 import java.nio.file.Files;
@@ -107,5 +108,19 @@ class LeftAgentTest {
         }
         await("B is clean").atMost(LONG).until(() -> left().equals(List.of(workspace)));
         assertTrue(Files.exists(workspace.resolve("of another build")));
+    }
+
+    /** It may be the very host that may run the stage, under another agent's name. */
+    @Test
+    void nothingGoesWhileAnotherAgentMayRunTheStage(JenkinsRule j) throws Exception {
+        DumbSlave agent = j.createSlave("B", null, null);
+        Path note = note(agent);
+        stageOnA();
+        StageRegistry.get().update(ID, StageChanges.restoringOn("C"));
+        j.waitOnline(agent);
+        LeftAgent.schedule(ID, "B", 0);
+        await("it stays").atMost(LONG).during(Duration.ofSeconds(3)).until(() -> Files.exists(note));
+        StageRegistry.get().update(ID, StageChanges.restoringOn(null));
+        await("B is clean").atMost(LONG).until(() -> !Files.exists(note) && left().equals(List.of(workspace)));
     }
 }

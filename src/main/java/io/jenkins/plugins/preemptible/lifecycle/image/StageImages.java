@@ -10,6 +10,7 @@ import hudson.util.Secret;
 import io.jenkins.plugins.preemptible.agent.AgentStage;
 import io.jenkins.plugins.preemptible.agent.Delivery;
 import io.jenkins.plugins.preemptible.agent.Pieces;
+import io.jenkins.plugins.preemptible.agent.PiecesInOrder;
 import io.jenkins.plugins.preemptible.agent.StageAgent;
 import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
 import io.jenkins.plugins.preemptible.lifecycle.stage.ImagePath;
@@ -29,6 +30,7 @@ import java.util.HashMap;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
+import java.util.function.BooleanSupplier;
 import java.util.function.Predicate;
 import java.util.logging.Level;
 import java.util.logging.Logger;
@@ -233,7 +235,7 @@ public final class StageImages {
      */
     public static void fetch(Run<?, ?> run, StageRecord stage, FilePath exchange)
             throws IOException, InterruptedException {
-        fetch(run, ImagePath.of(stage), stage.archiveBytes(), exchange.child(AgentStage.IMAGE_FILE));
+        fetch(run, ImagePath.of(stage), stage.archiveBytes(), exchange.child(AgentStage.IMAGE_FILE), () -> true);
     }
 
     /**
@@ -241,10 +243,11 @@ public final class StageImages {
      *
      * @param path below the build's artifacts
      * @param bytes that were stored; 0 where that is not known of an earlier version's
+     * @param wanted asked for each piece; nothing more comes once it is false
      */
-    public static void fetch(Run<?, ?> run, String path, long bytes, FilePath to)
+    public static void fetch(Run<?, ?> run, String path, long bytes, FilePath to, BooleanSupplier wanted)
             throws IOException, InterruptedException {
-        fetch(run, parts(run, path, bytes), to);
+        fetch(run, parts(run, path, bytes), to, wanted);
     }
 
     /** The same of a file whose size is not known: its parts go by their names. */
@@ -261,12 +264,13 @@ public final class StageImages {
             }
         }
         List<String> files = ImageParts.named(file, beside);
-        fetch(run, files.stream().map(path.substring(0, name)::concat).toList(), to);
+        fetch(run, files.stream().map(path.substring(0, name)::concat).toList(), to, () -> true);
     }
 
-    private static void fetch(Run<?, ?> run, List<String> files, FilePath to) throws IOException, InterruptedException {
+    private static void fetch(Run<?, ?> run, List<String> files, FilePath to, BooleanSupplier wanted)
+            throws IOException, InterruptedException {
         try (InputStream stored = open(run, files)) {
-            Delivery.bring(stored, to);
+            Delivery.bring(() -> wanted.getAsBoolean() ? stored.readNBytes(PiecesInOrder.PIECE) : new byte[0], to);
         } catch (UncheckedIOException x) {
             throw x.getCause();
         } catch (Error x) {

@@ -29,6 +29,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.BooleanSupplier;
 import java.util.logging.Level;
 import java.util.logging.Logger;
 
@@ -189,14 +190,20 @@ public final class StageLuggage {
     @CheckForNull
     public static Misfit unpack(Run<?, ?> run, StageRecord stage, SealedLuggage luggage, MovingStage there)
             throws IOException, InterruptedException {
-        bring(run, stage, luggage, there);
+        bring(run, stage, luggage, there, () -> true);
         return unpackBrought(stage, luggage, there);
     }
 
-    /** The first half of {@link #unpack}: changes nothing but the folder in which things come. */
-    public static void bring(Run<?, ?> run, StageRecord stage, SealedLuggage luggage, MovingStage there)
+    /**
+     * The first half of {@link #unpack}: changes nothing but the folder in which things come.
+     *
+     * @param wanted asked for each piece; nothing more comes once it is false
+     */
+    public static void bring(
+            Run<?, ?> run, StageRecord stage, SealedLuggage luggage, MovingStage there, BooleanSupplier wanted)
             throws IOException, InterruptedException {
-        StageImages.fetch(run, ImagePath.of(stage.id(), luggage.file()), luggage.archiveBytes(), there.luggageFile());
+        String stored = ImagePath.of(stage.id(), luggage.file());
+        StageImages.fetch(run, stored, luggage.archiveBytes(), there.luggageFile(), wanted);
         String base = luggage.base();
         if (base != null) {
             FilePath beside = Objects.requireNonNull(there.luggageFile().sibling(base), "a file has a folder");

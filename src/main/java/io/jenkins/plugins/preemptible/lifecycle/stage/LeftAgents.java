@@ -49,6 +49,15 @@ public final class LeftAgents {
         };
     }
 
+    /** After {@link #holdsImage}: it has not come there. What else is known of that agent stays. */
+    public static Consumer<StageRecord> holdsNoImage(String agent) {
+        return stage -> {
+            Map<String, List<String>> left = copy(stage);
+            left.remove(agent, List.of());
+            stage.left = left.isEmpty() ? null : left;
+        };
+    }
+
     /** Nothing of it is left there. */
     public static Consumer<StageRecord> cleaned(String agent) {
         return stage -> {
