@@ -7,6 +7,7 @@ import hudson.model.Computer;
 import hudson.model.Node;
 import hudson.model.Run;
 import hudson.remoting.VirtualChannel;
+import hudson.util.Secret;
 import io.jenkins.plugins.preemptible.agent.AgentStage;
 import io.jenkins.plugins.preemptible.agent.Awaited;
 import io.jenkins.plugins.preemptible.agent.Delivery;
@@ -168,9 +169,8 @@ final class Prefetch {
     }
 
     private static boolean isSame(StageRecord stage, StageRecord now) {
-        return now.suspensions() == stage.suspensions()
-                && stage.imageKey() != null
-                && stage.imageKey().equals(now.imageKey());
+        Secret key = stage.imageKey();
+        return now.suspensions() == stage.suspensions() && key != null && key.equals(now.imageKey());
     }
 
     private void run() {

@@ -34,12 +34,13 @@ public final class GrowingArchive implements Closeable {
         this.file = file;
     }
 
-    private boolean isThere() throws IOException {
+    @CheckForNull
+    private FileChannel opened() throws IOException {
         if (channel == null && Files.exists(file, LinkOption.NOFOLLOW_LINKS)) {
             channel = FileChannel.open(file, StandardOpenOption.READ, LinkOption.NOFOLLOW_LINKS);
             identity = identity();
         }
-        return channel != null;
+        return channel;
     }
 
     /** Null where the file system has none; then nothing is compared. */
@@ -57,13 +58,14 @@ public final class GrowingArchive implements Closeable {
      */
     @CheckForNull
     public byte[] next(int most) throws IOException {
-        if (!isThere()) {
+        FileChannel open = opened();
+        if (open == null) {
             return null;
         }
-        long there = channel.size();
-        boolean whole = there - at < most && ArchiveFormat.endsWithTail(channel, there);
+        long there = open.size();
+        boolean whole = there - at < most && ArchiveFormat.endsWithTail(open, there);
         if (there - at >= most || whole) {
-            byte[] bytes = ArchiveFormat.bytesAt(channel, at, (int) Math.min(most, there - at));
+            byte[] bytes = ArchiveFormat.bytesAt(open, at, (int) Math.min(most, there - at));
             at += bytes.length;
             return bytes;
         }
