@@ -5,6 +5,7 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.util.ArrayDeque;
 import java.util.Deque;
+import java.util.function.BooleanSupplier;
 
 /**
  * Brings a file to an agent, piece by piece: each is a call that ends when the connection does.
@@ -19,11 +20,13 @@ public final class Delivery {
     /**
      * Writes all of the stream into that file, which is made or replaced.
      *
+     * @param wanted asked for each piece; nothing more comes once it is false
      * @throws NoRoomException when the agent's disk is full
      * @throws IOException when the agent is away, does not take a piece in time, or cannot write it
      */
-    public static void bring(InputStream from, FilePath to) throws IOException, InterruptedException {
-        bring(() -> from.readNBytes(PiecesInOrder.PIECE), to);
+    public static void bring(InputStream from, FilePath to, BooleanSupplier wanted)
+            throws IOException, InterruptedException {
+        bring(() -> wanted.getAsBoolean() ? from.readNBytes(PiecesInOrder.PIECE) : new byte[0], to);
     }
 
     /** The agent's disk is full; nothing of the file is left there. */

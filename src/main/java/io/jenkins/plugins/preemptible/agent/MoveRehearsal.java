@@ -42,11 +42,10 @@ final class MoveRehearsal {
             }
             Files.writeString(Files.createDirectories(workspace).resolve("file"), "of a workspace");
             List<String> folders = List.of(workspace.toString());
+            byte[] beginning = Files.readAllBytes(image);
             // It ends with the comparison: this is the very host.
-            new TrialVerb(id.value(), Files.readAllBytes(image), folders, List.of(), host, -1, key.export())
-                    .act(engine, id, exchange);
-            MovingStage.Tried tried = new TrialVerb(
-                            id.value(), Files.readAllBytes(image), folders, List.of(), null, -1, key.export())
+            new TrialVerb(id.value(), beginning, folders, List.of(), host, -1, key.export()).act(engine, id, exchange);
+            MovingStage.Tried tried = new TrialVerb(id.value(), beginning, folders, List.of(), null, -1, key.export())
                     .act(engine, id, exchange);
             engine.unpackAhead(image, key, new Arrival(Duration.ofSeconds(1)), () -> false);
             MovingStage.Packed packed = new MoveVerbs.Pack(id.value(), folders, List.of(), key.export(), Long.MAX_VALUE)

@@ -12,6 +12,7 @@ import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.Arrays;
 import java.util.logging.Level;
 import org.jenkinsci.plugins.workflow.job.WorkflowRun;
 import org.junit.jupiter.api.BeforeEach;
@@ -45,7 +46,7 @@ class PrefetchTest extends MovedStages {
 
     private static void command(String... words) {
         String name = words[0];
-        String[] rest = java.util.Arrays.copyOfRange(words, 1, words.length);
+        String[] rest = Arrays.copyOfRange(words, 1, words.length);
         CLICommandInvoker.Result said = new CLICommandInvoker(j, name).invokeWithArgs(rest);
         assertEquals(0, said.returnCode(), said::stderr);
     }

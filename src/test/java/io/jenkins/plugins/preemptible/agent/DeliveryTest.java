@@ -92,9 +92,9 @@ class DeliveryTest {
         byte[] bytes = new byte[9_000_001];
         new Random(1).nextBytes(bytes);
         Files.writeString(Files.createDirectory(folder.resolve("there")).resolve("file"), "of earlier");
-        Delivery.bring(new ByteArrayInputStream(bytes), to("there/file"));
+        Delivery.bring(new ByteArrayInputStream(bytes), to("there/file"), () -> true);
         assertArrayEquals(bytes, Files.readAllBytes(folder.resolve("there/file")));
-        Delivery.bring(InputStream.nullInputStream(), to("none"));
+        Delivery.bring(InputStream.nullInputStream(), to("none"), () -> true);
         assertEquals(0, Files.size(folder.resolve("none")));
     }
 
@@ -107,8 +107,8 @@ class DeliveryTest {
         assumeTrue(mounted.ok(), () -> "no tmpfs can be mounted: " + mounted.text());
         try {
             InputStream large = new ByteArrayInputStream(new byte[30_000_000]);
-            IOException why =
-                    assertThrows(Delivery.NoRoomException.class, () -> Delivery.bring(large, to("disk/image.preempt")));
+            IOException why = assertThrows(
+                    Delivery.NoRoomException.class, () -> Delivery.bring(large, to("disk/image.preempt"), () -> true));
             assertEquals(
                     "the agent's disk has no room for image.preempt. Make room below its root folder",
                     why.getMessage());
@@ -139,6 +139,6 @@ class DeliveryTest {
         };
         assertTimeoutPreemptively(
                 Duration.ofSeconds(30),
-                () -> assertThrows(IOException.class, () -> Delivery.bring(endless, to("file"))));
+                () -> assertThrows(IOException.class, () -> Delivery.bring(endless, to("file"), () -> true)));
     }
 }

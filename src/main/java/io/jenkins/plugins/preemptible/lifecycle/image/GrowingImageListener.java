@@ -1,9 +1,7 @@
 package io.jenkins.plugins.preemptible.lifecycle.image;
 
-import hudson.ExtensionList;
 import hudson.ExtensionPoint;
-import java.util.logging.Level;
-import java.util.logging.Logger;
+import jenkins.util.Listeners;
 
 /**
  * Is told when the beginning of an image has come to the controller, or is about to, before all of it is stored; for a stage that
@@ -18,13 +16,6 @@ public interface GrowingImageListener extends ExtensionPoint {
 
     /** Tells all of them. */
     static void fire(String stageId) {
-        for (GrowingImageListener listener : ExtensionList.lookup(GrowingImageListener.class)) {
-            try {
-                listener.onBeginning(stageId);
-            } catch (RuntimeException | LinkageError x) {
-                Logger.getLogger(GrowingImageListener.class.getName())
-                        .log(Level.WARNING, x, () -> listener.getClass().getName() + " failed for stage " + stageId);
-            }
-        }
+        Listeners.notify(GrowingImageListener.class, false, listener -> listener.onBeginning(stageId));
     }
 }

@@ -10,7 +10,6 @@ import hudson.util.Secret;
 import io.jenkins.plugins.preemptible.agent.AgentStage;
 import io.jenkins.plugins.preemptible.agent.Delivery;
 import io.jenkins.plugins.preemptible.agent.Pieces;
-import io.jenkins.plugins.preemptible.agent.PiecesInOrder;
 import io.jenkins.plugins.preemptible.agent.StageAgent;
 import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
 import io.jenkins.plugins.preemptible.lifecycle.stage.ImagePath;
@@ -270,7 +269,7 @@ public final class StageImages {
     private static void fetch(Run<?, ?> run, List<String> files, FilePath to, BooleanSupplier wanted)
             throws IOException, InterruptedException {
         try (InputStream stored = open(run, files)) {
-            Delivery.bring(() -> wanted.getAsBoolean() ? stored.readNBytes(PiecesInOrder.PIECE) : new byte[0], to);
+            Delivery.bring(stored, to, wanted);
         } catch (UncheckedIOException x) {
             throw x.getCause();
         } catch (Error x) {
