@@ -26,6 +26,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.awaitility.Awaitility;
+import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -65,6 +66,14 @@ class CutOffUnpackingTest {
         Luggage.pack(ID, folders(), folder.resolve("luggage"), KEY);
         StageFolder.delete(workspace);
         StageFolder.delete(temporary);
+    }
+
+    /** One thread deletes, in turns: what is asked for last is done last. */
+    @AfterEach
+    void deletedInTheBackground() {
+        CountDownLatch deleted = new CountDownLatch(1);
+        OldImages.later(deleted::countDown);
+        await(deleted);
     }
 
     private List<Path> folders() {
