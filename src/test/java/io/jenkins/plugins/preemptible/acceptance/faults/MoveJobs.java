@@ -49,14 +49,19 @@ final class MoveJobs {
     }
 
     /**
-     * Without effect when there is such an agent. Jenkins may drop the computer of one that was added while an executor of the
-     * removed one of its name was about to end: it is added anew then.
+     * Without effect when there is such an agent. One that was added while an executor of the removed one of its name was about to
+     * end has that one's computer, and none after its end: it is added anew then. Whoever has connected to it meanwhile is
+     * connected to nobody, and is not told.
+     *
+     * @return whether it was added
      */
-    static void addAgent(JenkinsRule j, String agent, String root) throws Exception {
-        if (Jenkins.get().getComputer(agent) == null) {
+    static Boolean addAgent(JenkinsRule j, String agent, String root) throws Exception {
+        boolean absent = Jenkins.get().getComputer(agent) == null;
+        if (absent) {
             removeAgent(j, agent);
             FaultJobs.addAgent(agent, root, LABEL + " " + agent);
         }
+        return absent;
     }
 
     static void removeAgent(JenkinsRule j, String agent) throws Exception {
@@ -114,14 +119,13 @@ final class MoveJobs {
                 .toList();
     }
 
-    /** Makes all as it was before the first round, but for the agents' processes. */
-    static void reset(JenkinsRule j, String root) throws Exception {
+    /** Makes all as it was before the first round, but for agents that are not there and for the agents' processes. */
+    static void reset(JenkinsRule j) throws Exception {
         stop(j);
         for (WorkflowJob job : preemptors()) {
             job.delete();
         }
         for (String agent : MoveRig.AGENTS) {
-            addAgent(j, agent, root);
             mark(j, agent, false);
             command(j, "preemptible-drain " + agent + " --undo");
         }

@@ -121,7 +121,10 @@ final class MoveRig implements AutoCloseable {
                     .pollInterval(Duration.ofMillis(300))
                     .until(() -> {
                         for (String agent : AGENTS) {
-                            controller.call(MoveJobs::addAgent, agent, root());
+                            if (controller.ask(MoveJobs::addAgent, agent, root())) {
+                                agent(agent).kill();
+                                agent(agent).start();
+                            }
                         }
                         return controller.ask(MoveJobs::idle);
                     });

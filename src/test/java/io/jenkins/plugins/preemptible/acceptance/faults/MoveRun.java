@@ -99,7 +99,7 @@ final class MoveRun {
         } finally {
             fault.repair();
         }
-        rig.controller.call(MoveJobs::reset, rig.root());
+        rig.controller.call(MoveJobs::reset);
         rig.awaitIdle();
         phase("idle");
         new Leftovers(rig.controller, round.job(), number, id, Path.of(last.workspace()), rig.folders()).awaitNone();
