@@ -6,9 +6,7 @@ import io.jenkins.plugins.preemptible.agent.AgentStage;
 import io.jenkins.plugins.preemptible.agent.Awaited;
 import io.jenkins.plugins.preemptible.agent.MovingStage;
 import io.jenkins.plugins.preemptible.agent.Nodes;
-import io.jenkins.plugins.preemptible.agent.PiecesInOrder;
 import io.jenkins.plugins.preemptible.agent.StageAgent;
-import io.jenkins.plugins.preemptible.engine.image.ArchiveFormat;
 import io.jenkins.plugins.preemptible.engine.image.ImageKey;
 import io.jenkins.plugins.preemptible.event.StageListener;
 import io.jenkins.plugins.preemptible.hand.DrainedAgents;
@@ -40,9 +38,6 @@ import java.util.logging.Logger;
 final class JenkinsSealSide implements SealSide {
 
     private static final Logger LOGGER = Logger.getLogger(Sealing.class.getName());
-
-    /** What is authenticated as a whole, and a little more. */
-    private static final int BEGINNING = ArchiveFormat.CHUNK + PiecesInOrder.PIECE;
 
     private final LiveStage live;
     /** Of the image that is being made, or was made last; null where nothing of it is brought meanwhile. */
@@ -111,7 +106,7 @@ final class JenkinsSealSide implements SealSide {
             // After a failure the agent may be away: only the answer itself is waited for with limits.
             while (pauseMillis != ImageAhead.NO_MORE && !dumping.isThereWithin(pauseMillis)) {
                 pauseMillis = ahead.step();
-                if (!told && ahead.heldBytes() >= BEGINNING) {
+                if (!told && ahead.heldBytes() >= StageImages.BEGINNING_BYTES) {
                     told = true;
                     GrowingImageListener.fire(live.id());
                 }

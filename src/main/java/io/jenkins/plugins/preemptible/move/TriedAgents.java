@@ -12,7 +12,6 @@ import io.jenkins.plugins.preemptible.checkpoint.RolledBack;
 import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
 import io.jenkins.plugins.preemptible.engine.api.FailureReason;
 import io.jenkins.plugins.preemptible.engine.api.TrialVerdict;
-import io.jenkins.plugins.preemptible.engine.image.ArchiveFormat;
 import io.jenkins.plugins.preemptible.engine.move.HostTraits;
 import io.jenkins.plugins.preemptible.engine.move.Misfit;
 import io.jenkins.plugins.preemptible.engine.move.MoveObstacle;
@@ -58,9 +57,6 @@ final class TriedAgents {
     private static final Logger LOGGER = Logger.getLogger(TriedAgents.class.getName());
     private static final long HOLDS_NANOS = TimeUnit.MINUTES.toNanos(10);
     private static final int MOST = 10_000;
-
-    /** A little more than what is authenticated as a whole: the trial of a usual stage needs no more. */
-    private static final int FIRST_BYTES = ArchiveFormat.CHUNK + (64 << 10);
 
     private static final int MORE = 5;
     /** What lies in front of the memory of thousands of processes. */
@@ -261,9 +257,10 @@ final class TriedAgents {
         }
         HostTraits own = MoveTargets.left(now);
         MovingStage.Tried tried;
-        int bytes = FIRST_BYTES;
+        int bytes = StageImages.BEGINNING_BYTES;
         do {
-            byte[] beginning = ahead ? Prefetch.beginning(now, live, bytes) : StageImages.beginning(run, now, bytes);
+            byte[] beginning =
+                    ahead ? new ImageInMaking(now).beginning(live, bytes) : StageImages.beginning(run, now, bytes);
             tried = MovingStage.on(agent, now.id())
                     .tryBeginning(
                             beginning,

@@ -10,6 +10,7 @@ import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.BasicFileAttributes;
+import java.util.function.BooleanSupplier;
 
 /**
  * An image among a build's artifacts, from its beginning, while the rest of it is still written.
@@ -17,6 +18,8 @@ import java.nio.file.attribute.BasicFileAttributes;
  * <p>It ends where its own tail says so. For one thread.
  */
 public final class GrowingArchive implements Closeable {
+
+    private static final long LOOK_MILLIS = 5;
 
     private final Path file;
 
@@ -72,6 +75,25 @@ public final class GrowingArchive implements Closeable {
         Object now = identity();
         if (identity != null && !identity.equals(now)) {
             throw new IOException("the image is made anew");
+        }
+        return null;
+    }
+
+    /**
+     * The same as {@link #next}, but waits for it.
+     *
+     * @param wanted asked about every 5 ms, from this thread
+     * @return null when it is not wanted any more
+     * @throws IOException as {@link #next} does
+     */
+    @CheckForNull
+    public byte[] await(int most, BooleanSupplier wanted) throws IOException, InterruptedException {
+        while (wanted.getAsBoolean()) {
+            byte[] bytes = next(most);
+            if (bytes != null) {
+                return bytes;
+            }
+            Thread.sleep(LOOK_MILLIS);
         }
         return null;
     }

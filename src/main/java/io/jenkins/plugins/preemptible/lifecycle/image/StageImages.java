@@ -12,6 +12,7 @@ import io.jenkins.plugins.preemptible.agent.Delivery;
 import io.jenkins.plugins.preemptible.agent.Pieces;
 import io.jenkins.plugins.preemptible.agent.StageAgent;
 import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
+import io.jenkins.plugins.preemptible.engine.image.ArchiveFormat;
 import io.jenkins.plugins.preemptible.lifecycle.stage.ImagePath;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageLog;
@@ -56,6 +57,9 @@ import jenkins.util.VirtualFile;
  * </ol>
  */
 public final class StageImages {
+
+    /** A little more than what is authenticated as a whole: the trial of a usual stage needs no more of its image. */
+    public static final int BEGINNING_BYTES = ArchiveFormat.CHUNK + (64 << 10);
 
     private static final Logger LOGGER = Logger.getLogger(StageImages.class.getName());
     private static final long OTHER_FILES_BYTES = 64L << 20;
