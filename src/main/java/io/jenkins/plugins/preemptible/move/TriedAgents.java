@@ -5,6 +5,7 @@ import hudson.model.Computer;
 import hudson.model.Node;
 import hudson.model.Queue;
 import hudson.model.Run;
+import hudson.remoting.Channel;
 import hudson.remoting.VirtualChannel;
 import hudson.util.Secret;
 import io.jenkins.plugins.preemptible.agent.MovingStage;
@@ -47,7 +48,8 @@ import java.util.logging.Logger;
  *       first megabytes of the stored image.
  *   <li>A trial that fails, or a host that differs, keeps the stage from that agent for a while ({@link FailedMoves}); the
  *       build log says why. An agent that cannot make trials counts as if it had passed.
- *   <li>A result holds for ten minutes, and for one connection: the agent may be another host afterwards.
+ *   <li>A result holds for ten minutes, and for one connection: the agent may be another host afterwards. A trial that ends with
+ *       its connection has none; nor has one that fails while the image is still being made.
  * </ol>
  *
  * In memory only. Safe for any thread.
@@ -144,8 +146,12 @@ final class TriedAgents {
                 if (ahead) {
                     Prefetch.giveUp(stage, agent);
                 }
-                if (ahead && isOfImage(x)) {
-                    LOGGER.log(Level.FINE, x, () -> stage + " is tried on " + name + " when its image is made");
+                if (ahead || isGone(agent, connection)) {
+                    LOGGER.log(
+                            Level.FINE,
+                            x,
+                            () -> stage + " is tried on " + name
+                                    + " again when its image is made and that agent is there");
                 } else {
                     LOGGER.log(Level.WARNING, x, () -> "cannot try " + stage + " on " + name);
                     failed(stage, live, agent, x);
@@ -156,6 +162,14 @@ final class TriedAgents {
             // It may have that agent now; or the next one is tried.
             MoveTargetsListener.fire();
         });
+    }
+
+    /** Whether it has disconnected meanwhile: what failed then tells nothing of the next connection. */
+    private static boolean isGone(Node agent, VirtualChannel connection) {
+        Computer computer = agent.toComputer();
+        return computer == null
+                || computer.getChannel() != connection
+                || connection instanceof Channel channel && channel.isClosingOrClosed();
     }
 
     private static void failed(StageRecord stage, LiveStage live, Node agent, Exception why)
