@@ -30,8 +30,8 @@ public final class OtherPlugins {
 
     private static final Logger LOGGER = Logger.getLogger(OtherPlugins.class.getName());
 
-    private static final Class<?>[] OF_ITEM = {Node.class, Queue.BuildableItem.class};
-    private static final Class<?>[] OF_TASK = {Node.class, Queue.Task.class};
+    private static final ClassValue<Boolean> OF_ITEM = overriding(Node.class, Queue.BuildableItem.class);
+    private static final ClassValue<Boolean> OF_TASK = overriding(Node.class, Queue.Task.class);
 
     /** Those that may keep anything off an agent. */
     private final List<QueueTaskDispatcher> dispatchers;
@@ -40,18 +40,24 @@ public final class OtherPlugins {
 
     private OtherPlugins(List<QueueTaskDispatcher> dispatchers) {
         this.dispatchers = dispatchers;
-        this.ofTaskOnly = dispatchers.stream().noneMatch(dispatcher -> overrides(dispatcher, OF_ITEM));
+        this.ofTaskOnly = dispatchers.stream().noneMatch(dispatcher -> OF_ITEM.get(dispatcher.getClass()));
     }
 
     public static OtherPlugins now() {
         return new OtherPlugins(QueueTaskDispatcher.all().stream()
                 .filter(dispatcher -> !(dispatcher instanceof Ours) && !isOfContinuedTasks(dispatcher))
-                .filter(dispatcher -> overrides(dispatcher, OF_ITEM) || overrides(dispatcher, OF_TASK))
+                .filter(dispatcher -> OF_ITEM.get(dispatcher.getClass()) || OF_TASK.get(dispatcher.getClass()))
                 .toList());
     }
 
-    private static boolean overrides(QueueTaskDispatcher dispatcher, Class<?>[] arguments) {
-        return Util.isOverridden(QueueTaskDispatcher.class, dispatcher.getClass(), "canTake", arguments);
+    /** Looked up once for each class: this is asked at every look at the queue, and a class without it costs several exceptions. */
+    private static ClassValue<Boolean> overriding(Class<?>... arguments) {
+        return new ClassValue<>() {
+            @Override
+            protected Boolean computeValue(Class<?> type) {
+                return Util.isOverridden(QueueTaskDispatcher.class, type, "canTake", arguments);
+            }
+        };
     }
 
     public static boolean isOfContinuedTasks(QueueTaskDispatcher dispatcher) {
