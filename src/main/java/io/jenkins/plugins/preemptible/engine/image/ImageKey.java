@@ -114,6 +114,11 @@ public final class ImageKey {
         }
     }
 
+    /** Whether both open the same images. */
+    public boolean isSame(ImageKey other) {
+        return keyset.equalsKeyset(other.keyset);
+    }
+
     /** The key in clear text, a JSON keyset: for the controller's store of secrets, never for a log. */
     public String export() {
         try {

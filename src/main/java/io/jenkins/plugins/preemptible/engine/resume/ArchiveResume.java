@@ -57,14 +57,15 @@ public final class ArchiveResume {
         Criu criu = Restore.usableCriu(stages);
         Path unpacked = null;
         try {
-            ImageManifest manifest = ImageArchive.manifestOf(archive, key);
+            Optional<UnpackedAhead> ahead = UnpackedAhead.take(archive, key);
+            unpacked = ahead.map(UnpackedAhead::folder).orElse(null);
+            ImageManifest manifest =
+                    ahead.isPresent() ? ahead.get().image().manifest() : ImageArchive.manifestOf(archive, key);
             Optional<ResumeReport> near = near(manifest);
             if (near.isPresent()) {
                 return near.get();
             }
-            Optional<UnpackedAhead> ahead = UnpackedAhead.take(archive, manifest.imageId());
             if (ahead.isPresent()) {
-                unpacked = ahead.get().folder();
                 return restore(criu, unpacked, ahead.get().image(), ahead.get().millis());
             }
             unpacked = stages.incoming().folder(manifest.allBytes());

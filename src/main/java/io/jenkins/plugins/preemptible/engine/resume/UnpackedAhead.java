@@ -38,12 +38,14 @@ public final class UnpackedAhead {
     private static final Map<Path, UnpackedAhead> READY = new ConcurrentHashMap<>();
 
     private final FileStamp archive;
+    private final ImageKey key;
     private final Path folder;
     private final ImageArchive.Unpacked image;
     private final long millis;
 
-    private UnpackedAhead(FileStamp archive, Path folder, ImageArchive.Unpacked image, long millis) {
+    private UnpackedAhead(FileStamp archive, ImageKey key, Path folder, ImageArchive.Unpacked image, long millis) {
         this.archive = archive;
+        this.key = key;
         this.folder = folder;
         this.image = image;
         this.millis = millis;
@@ -69,7 +71,11 @@ public final class UnpackedAhead {
             UnpackedAhead before = READY.put(
                     archive.toAbsolutePath(),
                     new UnpackedAhead(
-                            FileStamp.of(archive), folder, image, SuspendAttempt.millis(begun, System.nanoTime())));
+                            FileStamp.of(archive),
+                            key,
+                            folder,
+                            image,
+                            SuspendAttempt.millis(begun, System.nanoTime())));
             kept = true;
             if (before != null) {
                 before.delete();
@@ -82,15 +88,14 @@ public final class UnpackedAhead {
         }
     }
 
-    /** What was unpacked of that archive, if it is the image of that id; the caller's from now on. */
-    static Optional<UnpackedAhead> take(Path archive, String imageId) throws IOException {
+    /** What was unpacked of that archive, if nothing has touched it since and that key opens it; the caller's from now on. */
+    static Optional<UnpackedAhead> take(Path archive, ImageKey key) {
         UnpackedAhead ready = READY.remove(archive.toAbsolutePath());
         if (ready == null) {
             return Optional.empty();
         }
         forget(archive);
-        if (ready.archive.equals(FileStamp.of(archive))
-                && ready.image.manifest().imageId().equals(imageId)) {
+        if (ready.archive.equals(FileStamp.of(archive)) && ready.key.isSame(key)) {
             return Optional.of(ready);
         }
         ready.delete();

@@ -39,6 +39,13 @@ class ImageKeyTest {
     }
 
     @Test
+    void oneThatWasReadAgainIsTheSame() {
+        ImageKey key = ImageKey.generate();
+        assertTrue(key.isSame(ImageKey.parse(key.export())));
+        assertFalse(key.isSame(ImageKey.generate()));
+    }
+
+    @Test
     void itsTextIsNotShown() {
         ImageKey key = ImageKey.generate();
         assertEquals("image key", key.toString());
