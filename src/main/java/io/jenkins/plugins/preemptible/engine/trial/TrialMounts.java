@@ -236,10 +236,26 @@ record TrialMounts(
         }
     }
 
+    /** Owner and mode of a folder, as {@code install} takes them; empty for what {@code mkdir -m 755} makes. */
+    private static String traits(String folder) throws UntriableException {
+        try {
+            Map<String, Object> seen = Files.readAttributes(Path.of(folder), "unix:uid,gid,mode");
+            String traits = String.format(
+                    "-o %s -g %s -m %o", seen.get("uid"), seen.get("gid"), (int) seen.get("mode") & 07777);
+            return traits.equals("-o 0 -g 0 -m 755") ? "" : traits;
+        } catch (IOException e) {
+            throw new UntriableException("what is mounted on " + folder + " cannot be told");
+        }
+    }
+
     /** The words for {@code trial.sh}: numbers, each before what it counts. */
-    List<String> words() {
-        List<String> words = new ArrayList<>(List.of(terminals ? "pts" : "", Integer.toString(overlays.size())));
-        words.addAll(overlays);
+    List<String> words() throws UntriableException {
+        List<String> words =
+                new ArrayList<>(List.of(terminals ? "pts" : "", traits("/"), Integer.toString(overlays.size())));
+        for (String mount : overlays) {
+            words.add(mount);
+            words.add(traits(mount));
+        }
         words.add(Integer.toString(bound.size()));
         words.addAll(bound);
         words.add(Integer.toString(mountPoints.size()));

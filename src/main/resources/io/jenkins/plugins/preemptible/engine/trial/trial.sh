@@ -3,25 +3,34 @@
 # and not needed meanwhile, since what it is built from may lie below /tmp.
 # Arguments: cgroup.procs file, image folder, folder that is laid over it or '', log folder, tools folder, criu, size of what is written,
 #   lines for ip that have to work, lines that may fail, a folder of trees, what is bound over /run for criu or '', 'pts' or '',
-#   number of overlays, their mount points, number of bound mounts, their mount points,
+#   the root's owner and mode or '', number of overlays, for each: mount point, owner and mode or '',
+#   number of bound mounts, their mount points,
 #   number of mount points to make, their paths, number of stand-ins, for each: path, size,
 #   number of trees that are laid over folders, for each: its name, path of the folder;
 #   /tmp/criu, which is that criu, and its arguments
 join=$1 full=$2 over=$3 logs=$4 tools=$5 criu=$6 size=$7 needed=$8 wanted=$9 trees=${10} findings=${11} pts=${12}
-shift 12
+top=${13}
+shift 13
 fail() { echo "preemptible: $1" >&2; exit 125; }
 tool() { PATH="$PATH:/usr/sbin:/usr/bin:/sbin:/bin" "$@"; }
 overlay() {
-  # The root of an overlay is that of its upper folder: CRIU compares the modes of folders, too.
-  tool mkdir -p "$2/upper" "$2/work" "$2/root" && tool chown --reference="$1" "$2/upper" \
-    && tool chmod --reference="$1" "$2/upper" && tool mount -t overlay \
+  # The root of an overlay is that of its upper folder: CRIU compares the modes of folders, too. Each program costs milliseconds.
+  # shellcheck disable=SC2086 # the traits are words
+  { [ -z "$3" ] || tool install -d $3 "$2/upper"; } && tool mount -t overlay \
     -o "lowerdir=$1,upperdir=$2/upper,workdir=$2/work,index=off,metacopy=off,redirect_dir=off" preemptible "$2/root" \
     || fail "no overlay can be mounted over $1"
 }
 echo 0 > "$join" || fail "cannot join the control group $join"
 { echo 1000 > /proc/self/oom_score_adj; } 2>/dev/null
 tool mount -t tmpfs -o "mode=700,size=$size" preemptible /sys || fail "cannot mount a tmpfs"
-tool mkdir /sys/full /sys/over /sys/image /sys/logs /sys/tools /sys/empty /sys/overlay /sys/bound /sys/trees || fail "cannot write to a tmpfs"
+folders="/sys/full /sys/over /sys/image /sys/logs /sys/tools /sys/empty /sys/bound /sys/trees ${pts:+/sys/pts}"
+overlay=root number=0
+while [ "$number" -le "$1" ]; do
+  folders="$folders /sys/overlay/$overlay/upper /sys/overlay/$overlay/work /sys/overlay/$overlay/root"
+  overlay=$number number=$((number + 1))
+done
+# shellcheck disable=SC2086 # they are words
+tool mkdir -p -m 755 $folders || fail "cannot write to a tmpfs"
 if [ -z "$over" ]; then
   tool mount --bind -o ro "$full" /sys/image || fail "cannot bind the image"
 else
@@ -33,13 +42,13 @@ fi
 tool mount --bind "$logs" /sys/logs && tool mount --bind "$tools" /sys/tools || fail "cannot bind the image"
 tool mount --bind -o ro "$trees" /sys/trees || fail "cannot bind $trees"
 : > /sys/criu && tool mount --bind "$criu" /sys/criu || fail "cannot bind $criu"
-overlay / /sys/overlay/root
+overlay / /sys/overlay/root "$top"
 number=0 count=$1
 shift
 while [ "$number" -lt "$count" ]; do
-  overlay "$1" "/sys/overlay/$number"
+  overlay "$1" "/sys/overlay/$number" "$2"
   number=$((number + 1))
-  shift
+  shift 2
 done
 number=0 count=$1
 shift
@@ -50,7 +59,7 @@ while [ "$number" -lt "$count" ]; do
   shift
 done
 if [ -n "$pts" ]; then
-  tool mkdir /sys/pts && tool mount -t devpts -o newinstance,ptmxmode=0666,mode=620 devpts /sys/pts \
+  tool mount -t devpts -o newinstance,ptmxmode=0666,mode=620 devpts /sys/pts \
     || fail "cannot mount a devpts"
 fi
 printf '#!/bin/sh\n[ "$CRTOOLS_SCRIPT_ACTION" != post-restore ]\n' > /sys/end && tool chmod 700 /sys/end \
