@@ -22,7 +22,7 @@ final class Verbs {
     private static final String TRY_AGAIN = "-Dsurefire.rerunFailingTestsCount=2";
 
     /** Each runs one class at a time; the tests wait for other processes more than they compute. */
-    private static final String TWO_JVMS = "-DforkCount=2";
+    private static final String THREE_JVMS = "-DforkCount=3";
 
     /** What runs for hours leaves more behind than a test of minutes. */
     private static final String OWN_JVM = "-DreuseForks=false";
@@ -85,7 +85,7 @@ final class Verbs {
             run.setUp("--tests");
             String slow = all ? "" : "," + SLOW;
             return run.halves(
-                    halves -> halves.engine("30m", List.of(TRY_AGAIN, TWO_JVMS, LONG_OF_ENGINE + slow)),
+                    halves -> halves.engine("30m", List.of(TRY_AGAIN, THREE_JVMS, LONG_OF_ENGINE + slow)),
                     halves -> halves.plugin("60m", List.of(TRY_AGAIN, LONG_OF_PLUGIN + slow), System.out),
                     leftOut());
         }
