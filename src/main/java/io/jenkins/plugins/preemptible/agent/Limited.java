@@ -65,6 +65,11 @@ final class Limited {
         }
     }
 
+    /** Whether the agent has answered, and no call was cut off or took too long. */
+    static boolean isAnswer(Throwable failure) {
+        return failure instanceof VerbIOException || failure instanceof VerbFailedException;
+    }
+
     /** Whether the agent has said that the image it was given is of no use to anybody. */
     static boolean isOfImage(Throwable failure) {
         return failure instanceof VerbIOException reported && reported.ofImage;

@@ -41,6 +41,11 @@ public final class MovingStage {
         return Limited.isOfImage(failure);
     }
 
+    /** Whether an agent has answered that it could not do what it was asked for, of a full disk for instance. */
+    public static boolean isAnswer(Throwable failure) {
+        return Limited.isAnswer(failure);
+    }
+
     /** @throws IOException when the node is offline */
     public static MovingStage on(Node node, String id) throws IOException {
         return new MovingStage(AgentStage.homeOf(node), StageId.parse(id));

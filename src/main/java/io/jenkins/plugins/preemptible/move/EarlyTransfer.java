@@ -23,8 +23,8 @@ import java.io.IOException;
 /**
  * Brings an image to an agent while it is being made, and then the workspace as it is stored.
  *
- * <p>The agent unpacks what comes into a folder of the stage, and authenticates the whole; it need not be there yet when this
- * begins. An agent that has anything of the stage is left as it is.
+ * <p>The agent unpacks what comes into a folder of the stage, and authenticates the whole; nothing of the image need be there yet when
+ * this begins. An agent that has anything of the stage is left as it is.
  *
  * <p>{@link #run} once, by one thread; all else by any thread.
  */
@@ -161,6 +161,11 @@ final class EarlyTransfer {
             Thread.sleep(LOOK_MILLIS);
         }
         return null;
+    }
+
+    /** Whether it is the image that the stage has now. */
+    boolean isOf(StageRecord now) {
+        return making.isOf(now);
     }
 
     private boolean isWanted() {

@@ -17,7 +17,7 @@ import java.util.logging.Logger;
 /**
  * The image of one suspension, which is being made, or was a moment ago.
  *
- * @param stage as it was when that was seen
+ * @param stage as it was when its image was seen to be made
  */
 record ImageInMaking(StageRecord stage) {
 

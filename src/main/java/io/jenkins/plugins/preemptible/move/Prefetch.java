@@ -92,7 +92,7 @@ final class Prefetch {
     /** How much of what the stage needs of that agent's disk is taken by what has come already. */
     static long heldBytes(StageRecord stage, Node to) {
         Prefetch prefetch = ALL.get(stage.id());
-        if (prefetch == null || !prefetch.isTo(to) || !prefetch.isOf(stage)) {
+        if (prefetch == null || !prefetch.isTo(to) || !prefetch.transfer.isOf(stage)) {
             return 0;
         }
         SealedLuggage packed = prefetch.transfer.luggage();
@@ -109,7 +109,7 @@ final class Prefetch {
         if (prefetch == null) {
             return Taken.NOTHING;
         }
-        boolean same = prefetch.isTo(to) && prefetch.isOf(stage) && prefetch.connection == connectionOf(to);
+        boolean same = prefetch.isTo(to) && prefetch.transfer.isOf(stage) && prefetch.connection == connectionOf(to);
         if (!same) {
             prefetch.drop();
         }
@@ -141,10 +141,6 @@ final class Prefetch {
 
     private boolean isTo(Node node) {
         return to.getNodeName().equals(node.getNodeName());
-    }
-
-    private boolean isOf(StageRecord now) {
-        return new ImageInMaking(stage).isOf(now);
     }
 
     private void run() {

@@ -48,8 +48,8 @@ import java.util.logging.Logger;
  *       first megabytes of the stored image.
  *   <li>A trial that fails, or a host that differs, keeps the stage from that agent for a while ({@link FailedMoves}); the
  *       build log says why. An agent that cannot make trials counts as if it had passed.
- *   <li>A result holds for ten minutes, and for one connection: the agent may be another host afterwards. A trial that ends with
- *       its connection has none; nor has one that fails while the image is still being made.
+ *   <li>A result holds for ten minutes, and for one connection: the agent may be another host afterwards. A trial that breaks
+ *       off with its connection, once, has none; nor has one that could not be made while the image is still being made.
  * </ol>
  *
  * In memory only. Safe for any thread.
@@ -65,6 +65,8 @@ final class TriedAgents {
     private static final int MOST_BYTES = 32 << 20;
 
     private static final Map<String, Passed> PASSED = new ConcurrentHashMap<>();
+    /** When an agent disconnected during a trial. */
+    private static final Map<String, Long> GONE = new ConcurrentHashMap<>();
     /** Images of suspensions of whose uselessness the build's log says. */
     private static final Set<String> TOLD = ConcurrentHashMap.newKeySet();
     /** Stages. */
@@ -146,7 +148,8 @@ final class TriedAgents {
                 if (ahead) {
                     Prefetch.giveUp(stage, agent);
                 }
-                if (ahead || isGone(agent, connection)) {
+                boolean mayPass = ahead && (isOfImage(x) || MovingStage.isAnswer(x));
+                if (mayPass || hasJustGone(stage, agent, connection)) {
                     LOGGER.log(
                             Level.FINE,
                             x,
@@ -164,12 +167,18 @@ final class TriedAgents {
         });
     }
 
-    /** Whether it has disconnected meanwhile: what failed then tells nothing of the next connection. */
-    private static boolean isGone(Node agent, VirtualChannel connection) {
+    /**
+     * Whether it has disconnected meanwhile, for the first time in a while: what failed then tells nothing of the next connection.
+     * It may disconnect at each trial.
+     */
+    private static boolean hasJustGone(StageRecord stage, Node agent, VirtualChannel connection) {
         Computer computer = agent.toComputer();
-        return computer == null
+        boolean gone = computer == null
                 || computer.getChannel() != connection
                 || connection instanceof Channel channel && channel.isClosingOrClosed();
+        long now = System.nanoTime();
+        GONE.values().removeIf(then -> now - then > HOLDS_NANOS);
+        return gone && GONE.size() < MOST && GONE.putIfAbsent(key(stage, agent), now) == null;
     }
 
     private static void failed(StageRecord stage, LiveStage live, Node agent, Exception why)

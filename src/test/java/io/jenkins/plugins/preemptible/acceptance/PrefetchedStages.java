@@ -4,10 +4,13 @@ import static org.awaitility.Awaitility.await;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import hudson.cli.CLICommandInvoker;
+import hudson.model.Node;
 import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LeftAgents;
+import io.jenkins.plugins.preemptible.lifecycle.stage.LiveStage;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
+import io.jenkins.plugins.preemptible.move.MoveTargets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -71,10 +74,14 @@ abstract class PrefetchedStages extends MovedStages {
         assertEquals(0, hosts.stages("B"));
     }
 
-    /** Begins a stage on A and drains that, with B beside it. */
+    /** Begins a stage on A and drains that, with B beside it, which is looked at once only. */
     WorkflowRun drained(String body) throws Exception {
         WorkflowRun stage = begin(body);
-        hosts.connect("B");
+        Node other = hosts.connect("B");
+        LiveStage live = LiveStage.find(record().id());
+        await("B is known to fit")
+                .atMost(LONG)
+                .until(() -> MoveTargets.obstacleOnceSealed(record(), live, other) == null);
         command("preemptible-drain", "A");
         return stage;
     }

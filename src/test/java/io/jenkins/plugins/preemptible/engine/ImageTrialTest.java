@@ -21,6 +21,7 @@ import io.jenkins.plugins.preemptible.engine.api.IfDumpFails;
 import io.jenkins.plugins.preemptible.engine.api.StageId;
 import io.jenkins.plugins.preemptible.engine.api.TrialVerdict;
 import io.jenkins.plugins.preemptible.engine.criu.CriuSearch;
+import io.jenkins.plugins.preemptible.engine.host.HostProcess;
 import io.jenkins.plugins.preemptible.engine.host.HostTool;
 import io.jenkins.plugins.preemptible.engine.stage.StageFolder;
 import java.io.IOException;
@@ -70,6 +71,23 @@ class ImageTrialTest {
             passes(bench, start(bench, "/bin/sh", "-c", TICKS));
         } finally {
             StageFolder.delete(folder);
+        }
+    }
+
+    /** CRIU compares a folder that it opens with the image, mode and all. */
+    @Test
+    void theRootOfAMountIsNotThatOfANewFolder() throws Exception {
+        assumeTrue(HostProcess.isRoot(), "a mount is needed");
+        try (StageBench bench = StageBench.open()) {
+            String options = "mode=3775,uid=12345,gid=54321";
+            HostTool.Answer mounted =
+                    HostTool.run(10, List.of("mount", "-t", "tmpfs", "-o", options, "none", bench.work.toString()));
+            assertTrue(mounted.ok(), mounted::text);
+            try {
+                passes(bench, start(bench, "/bin/sh", "-c", TICKS));
+            } finally {
+                HostTool.run(10, List.of("umount", "--lazy", bench.work.toString()));
+            }
         }
     }
 

@@ -14,6 +14,8 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.security.GeneralSecurityException;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
 
 /**
  * The data key with which one stage's images are sealed, a Tink keyset of AES256_GCM_HKDF_1MB.
@@ -114,9 +116,13 @@ public final class ImageKey {
         }
     }
 
-    /** Whether both open the same images. */
-    public boolean isSame(ImageKey other) {
-        return keyset.equalsKeyset(other.keyset);
+    /** By which one knows the key again without having it: SHA-256 of what {@link #export} gives, 32 bytes. */
+    public byte[] digest() {
+        try {
+            return MessageDigest.getInstance("SHA-256").digest(export().getBytes(StandardCharsets.UTF_8));
+        } catch (NoSuchAlgorithmException e) {
+            throw new IllegalStateException(e);
+        }
     }
 
     /** The key in clear text, a JSON keyset: for the controller's store of secrets, never for a log. */

@@ -35,7 +35,7 @@ import java.util.Optional;
  *
  * <ol>
  *   <li>When the archive is the very file that the stage was suspended into last, untouched, and its first part is
- *       authentic under the key, what is left on this host serves ({@link LocalResume}).
+ *       authentic under the key (or all of it was, as it arrived), what is left on this host serves ({@link LocalResume}).
  *   <li>Otherwise the archive is authenticated and unpacked as a whole, unless that was done while it arrived; CRIU sees
  *       nothing before.
  *   <li>The record inside it must fit what this home knows of the stage: not running, not ended, this very suspension.

@@ -12,6 +12,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
+import java.security.MessageDigest;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.ConcurrentHashMap;
@@ -24,7 +25,7 @@ import java.util.logging.Logger;
  *
  * <ol>
  *   <li>Known to this process alone, which has authenticated them as a whole: folders that it did not make are never taken.
- *   <li>One serves a single resume, of the very file that was unpacked, untouched since.
+ *   <li>One serves a single attempt to resume, of the very file that was unpacked, untouched since, by whoever has its key.
  *   <li>{@link #drop} removes one that is not going to be resumed, also one that this process has made with other classes: an
  *       agent that connects again loads its classes anew, so a note beside the archive names the folder. Those of a process
  *       that died go as other unpacked images do.
@@ -38,14 +39,16 @@ public final class UnpackedAhead {
     private static final Map<Path, UnpackedAhead> READY = new ConcurrentHashMap<>();
 
     private final FileStamp archive;
-    private final ImageKey key;
+    /** Of its key. */
+    private final byte[] keyDigest;
+
     private final Path folder;
     private final ImageArchive.Unpacked image;
     private final long millis;
 
     private UnpackedAhead(FileStamp archive, ImageKey key, Path folder, ImageArchive.Unpacked image, long millis) {
         this.archive = archive;
-        this.key = key;
+        this.keyDigest = key.digest();
         this.folder = folder;
         this.image = image;
         this.millis = millis;
@@ -95,7 +98,8 @@ public final class UnpackedAhead {
             return Optional.empty();
         }
         forget(archive);
-        if (ready.archive.equals(FileStamp.of(archive)) && ready.key.isSame(key)) {
+        boolean untouched = ready.archive.equals(FileStamp.of(archive)) && Files.exists(archive);
+        if (untouched && MessageDigest.isEqual(ready.keyDigest, key.digest())) {
             return Optional.of(ready);
         }
         ready.delete();

@@ -236,13 +236,13 @@ record TrialMounts(
         }
     }
 
-    /** Owner and mode of a folder, as {@code install} takes them; empty for what {@code mkdir -m 755} makes. */
+    /** Empty for what {@code mkdir -m 755} makes as root; else the script has to take owner and mode over. */
     private static String traits(String folder) throws UntriableException {
         try {
             Map<String, Object> seen = Files.readAttributes(Path.of(folder), "unix:uid,gid,mode");
-            String traits = String.format(
-                    "-o %s -g %s -m %o", seen.get("uid"), seen.get("gid"), (int) seen.get("mode") & 07777);
-            return traits.equals("-o 0 -g 0 -m 755") ? "" : traits;
+            boolean usual =
+                    seen.get("uid").equals(0) && seen.get("gid").equals(0) && ((int) seen.get("mode") & 07777) == 0755;
+            return usual ? "" : "others";
         } catch (IOException e) {
             throw new UntriableException("what is mounted on " + folder + " cannot be told");
         }

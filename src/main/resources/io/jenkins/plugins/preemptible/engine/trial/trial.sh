@@ -3,7 +3,7 @@
 # and not needed meanwhile, since what it is built from may lie below /tmp.
 # Arguments: cgroup.procs file, image folder, folder that is laid over it or '', log folder, tools folder, criu, size of what is written,
 #   lines for ip that have to work, lines that may fail, a folder of trees, what is bound over /run for criu or '', 'pts' or '',
-#   the root's owner and mode or '', number of overlays, for each: mount point, owner and mode or '',
+#   '' where the root's owner and mode are those of a new folder, number of overlays, for each: mount point, the same of it,
 #   number of bound mounts, their mount points,
 #   number of mount points to make, their paths, number of stand-ins, for each: path, size,
 #   number of trees that are laid over folders, for each: its name, path of the folder;
@@ -15,8 +15,10 @@ fail() { echo "preemptible: $1" >&2; exit 125; }
 tool() { PATH="$PATH:/usr/sbin:/usr/bin:/sbin:/bin" "$@"; }
 overlay() {
   # The root of an overlay is that of its upper folder: CRIU compares the modes of folders, too. Each program costs milliseconds.
-  # shellcheck disable=SC2086 # the traits are words
-  { [ -z "$3" ] || tool install -d $3 "$2/upper"; } && tool mount -t overlay \
+  if [ -n "$3" ]; then
+    tool chown --reference="$1" "$2/upper" && tool chmod --reference="$1" "$2/upper" || fail "no overlay can be mounted over $1"
+  fi
+  tool mount -t overlay \
     -o "lowerdir=$1,upperdir=$2/upper,workdir=$2/work,index=off,metacopy=off,redirect_dir=off" preemptible "$2/root" \
     || fail "no overlay can be mounted over $1"
 }
