@@ -74,14 +74,18 @@ abstract class PrefetchedStages extends MovedStages {
         assertEquals(0, hosts.stages("B"));
     }
 
-    /** Begins a stage on A and drains that, with B beside it, which is looked at once only. */
+    /** Until that is known no image goes there early: it is looked at once only. */
+    static void awaitFits(Node agent) {
+        LiveStage live = LiveStage.find(record().id());
+        await(agent.getNodeName() + " is known to fit")
+                .atMost(LONG)
+                .until(() -> MoveTargets.obstacleOnceSealed(record(), live, agent) == null);
+    }
+
+    /** Begins a stage on A and drains that, with B beside it. */
     WorkflowRun drained(String body) throws Exception {
         WorkflowRun stage = begin(body);
-        Node other = hosts.connect("B");
-        LiveStage live = LiveStage.find(record().id());
-        await("B is known to fit")
-                .atMost(LONG)
-                .until(() -> MoveTargets.obstacleOnceSealed(record(), live, other) == null);
+        awaitFits(hosts.connect("B"));
         command("preemptible-drain", "A");
         return stage;
     }
