@@ -61,7 +61,7 @@ class PrefetchFaultsTest extends PrefetchedStages {
         awaitClean("B");
     }
 
-    /** By whoever cleans up there: what is sealed at last is whole all the same. */
+    /** Somebody cleans up there. The image that is sealed at last is whole all the same. */
     @Test
     void theImageIsRemovedFromTheController() throws Exception {
         WorkflowRun stage = drained(COUNTS);

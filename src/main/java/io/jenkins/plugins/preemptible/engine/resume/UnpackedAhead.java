@@ -25,7 +25,7 @@ import java.util.logging.Logger;
  *
  * <ol>
  *   <li>Known to this process alone, which has authenticated them as a whole: folders that it did not make are never taken.
- *   <li>One serves a single attempt to resume, of the very file that was unpacked, untouched since, by whoever has its key.
+ *   <li>A folder serves one attempt to resume: with the key of its image, and if nothing has touched the archive since.
  *   <li>{@link #drop} removes one that is not going to be resumed, also one that this process has made with other classes: an
  *       agent that connects again loads its classes anew, so a note beside the archive names the folder. Those of a process
  *       that died go as other unpacked images do.

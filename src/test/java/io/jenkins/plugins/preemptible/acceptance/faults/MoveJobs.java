@@ -49,9 +49,9 @@ final class MoveJobs {
     }
 
     /**
-     * Without effect when there is such an agent. One that was added while an executor of the removed one of its name was about to
-     * end has that one's computer, and none after its end: it is added anew then. Whoever has connected to it meanwhile is
-     * connected to nobody, and is not told.
+     * Without effect when there is such an agent. An agent that is added while an executor of the removed one still works gets that
+     * one's computer, and Jenkins drops that with the executor: then it is added anew. A process that has connected meanwhile
+     * stays connected to the dropped computer.
      *
      * @return whether it was added
      */
