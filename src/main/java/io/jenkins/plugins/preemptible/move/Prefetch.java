@@ -109,7 +109,7 @@ final class Prefetch {
         if (prefetch == null) {
             return Taken.NOTHING;
         }
-        boolean same = prefetch.isTo(to) && prefetch.transfer.isOf(stage) && prefetch.connection == connectionOf(to);
+        boolean same = prefetch.isTo(to) && prefetch.transfer.isOf(stage) && prefetch.connection == to.getChannel();
         if (!same) {
             prefetch.drop();
         }
@@ -132,11 +132,6 @@ final class Prefetch {
         } catch (ExecutionException x) {
             throw new IllegalStateException(x);
         }
-    }
-
-    private static VirtualChannel connectionOf(Node to) {
-        Computer computer = to.toComputer();
-        return computer == null ? null : computer.getChannel();
     }
 
     private boolean isTo(Node node) {

@@ -1,7 +1,6 @@
 package io.jenkins.plugins.preemptible.move;
 
 import edu.umd.cs.findbugs.annotations.CheckForNull;
-import hudson.model.Computer;
 import hudson.model.Node;
 import hudson.model.Queue;
 import hudson.model.Run;
@@ -82,8 +81,7 @@ final class TriedAgents {
 
     /** Whether it may be asked to restore the stage. If that is not known, it is going to be, and the queue is looked at then. */
     static boolean passed(StageRecord stage, LiveStage live, Node agent) {
-        Computer computer = agent.toComputer();
-        VirtualChannel connection = computer == null ? null : computer.getChannel();
+        VirtualChannel connection = agent.getChannel();
         if (connection == null) {
             return false;
         }
@@ -96,8 +94,7 @@ final class TriedAgents {
 
     /** Whether the trial there has compared the hosts with what the image says. */
     static boolean compared(StageRecord stage, Node agent) {
-        Computer computer = agent.toComputer();
-        Passed passed = computer == null ? null : of(stage, agent, computer.getChannel());
+        Passed passed = of(stage, agent, agent.getChannel());
         return passed != null && passed.compared;
     }
 
@@ -118,8 +115,7 @@ final class TriedAgents {
      * @param stage frozen
      */
     static void ahead(StageRecord stage, LiveStage live, Node agent) {
-        Computer computer = agent.toComputer();
-        VirtualChannel connection = computer == null ? null : computer.getChannel();
+        VirtualChannel connection = agent.getChannel();
         if (connection != null) {
             begin(stage, live, agent, connection, true);
         }
@@ -172,9 +168,7 @@ final class TriedAgents {
      * It may disconnect at each trial.
      */
     private static boolean hasJustGone(StageRecord stage, Node agent, VirtualChannel connection) {
-        Computer computer = agent.toComputer();
-        boolean gone = computer == null
-                || computer.getChannel() != connection
+        boolean gone = agent.getChannel() != connection
                 || connection instanceof Channel channel && channel.isClosingOrClosed();
         long now = System.nanoTime();
         GONE.values().removeIf(then -> now - then > HOLDS_NANOS);
