@@ -16,34 +16,20 @@ import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
 import java.nio.file.Files;
 import org.jenkinsci.plugins.workflow.job.WorkflowJob;
 import org.jenkinsci.plugins.workflow.job.WorkflowRun;
-import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.jvnet.hudson.test.JenkinsRule;
-import org.jvnet.hudson.test.junit.jupiter.JenkinsSessionExtension;
 
 /** The controller restarts, and the host of a frozen stage with a checkpoint is lost meanwhile. */
 @Tag("acceptance")
 @Tag("slow")
-class CheckpointRestartTest {
+class CheckpointRestartTest extends RestartsOnTwoHosts {
 
     @RegisterExtension
     static final Periods PERIODS = CheckpointedOnTwoHosts.shortPeriods().with("lost.LostAgents.awayMillis", 5000);
-
-    @RegisterExtension
-    private final JenkinsSessionExtension sessions = new JenkinsSessionExtension();
-
-    private TwoHosts hosts;
-
-    @AfterEach
-    void clear() throws Exception {
-        if (hosts != null) {
-            hosts.delete();
-        }
-    }
 
     private static void command(JenkinsRule j, String name) {
         assertEquals(
@@ -70,12 +56,7 @@ class CheckpointRestartTest {
     @EnumSource
     void itGoesOnFromItsCheckpoint(Fate fate) throws Throwable {
         sessions.then(j -> {
-            Rig.assumeSuspendable();
-            Rig rig = new Rig(j);
-            rig.prepare();
-            PreemptibleConfiguration.get().setMoveStages(true);
-            PreemptibleConfiguration.get().setMemoryFloorMegabytes(0);
-            hosts = new TwoHosts(j);
+            Rig rig = prepared(j);
             hosts.connect("A");
             WorkflowRun run =
                     Rig.start(rig.pipeline("low", 5, CheckpointedOnTwoHosts.script(CheckpointedOnTwoHosts.counting())));
@@ -136,10 +117,7 @@ class CheckpointRestartTest {
             StepsOnAgent.leave(LiveStage.find(CheckpointedOnTwoHosts.stage().id()), "A");
         });
         sessions.then(j -> {
-            hosts = hosts.of(j);
-            WorkflowRun run =
-                    j.jenkins.getItemByFullName("low", WorkflowJob.class).getBuildByNumber(1);
-            hosts.connectAgain("A");
+            WorkflowRun run = again(j);
             Rig.awaitLog(run, "Ready to run at ");
             Rig.awaitCounting(run);
             Files.createFile(hosts.workspace("A", "low").resolve("enough"));

@@ -21,23 +21,20 @@ import io.jenkins.plugins.preemptible.lifecycle.stage.StageChanges;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRecord;
 import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
 import java.nio.file.Files;
-import java.time.Duration;
 import java.util.List;
 import org.jenkinsci.plugins.workflow.job.WorkflowJob;
 import org.jenkinsci.plugins.workflow.job.WorkflowRun;
-import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.jvnet.hudson.test.JenkinsRule;
-import org.jvnet.hudson.test.junit.jupiter.JenkinsSessionExtension;
 
 /** The controller restarts while the agent of a sealed stage is gone, or is about to go: the stage goes on elsewhere all the same. */
 @Tag("acceptance")
 @Tag("slow")
-class LostAgentRestartTest {
+class LostAgentRestartTest extends RestartsOnTwoHosts {
 
     @RegisterExtension
     static final Periods PERIODS = new Periods()
@@ -45,20 +42,6 @@ class LostAgentRestartTest {
             .with("lifecycle.SuspendedSteps.periodMillis", 3000)
             .with("lost.LostAgents.awayMillis", 3000)
             .with("lifecycle.RemovedAgent.graceMillis", 2000);
-
-    private static final Duration LONG = Duration.ofMinutes(4);
-
-    @RegisterExtension
-    private final JenkinsSessionExtension sessions = new JenkinsSessionExtension();
-
-    private TwoHosts hosts;
-
-    @AfterEach
-    void clear() throws Exception {
-        if (hosts != null) {
-            hosts.delete();
-        }
-    }
 
     private static void command(JenkinsRule j, String name, String... arguments) {
         assertEquals(0, new CLICommandInvoker(j, name).invokeWithArgs(arguments).returnCode());
