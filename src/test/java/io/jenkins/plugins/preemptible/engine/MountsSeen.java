@@ -11,7 +11,7 @@ public final class MountsSeen {
 
     /** Where tests mount: in folders with such a name, and by the programs of containers. */
     private static final Pattern OF_A_TEST = Pattern.compile(
-            "/[^/]*preemptible[^/]*(/|$)|^/(var/lib|run)/(docker|containers)/|^/run/(docker|user)/|/overlay2?/");
+            "/[^/]*preemptible[^/]*(/|$)|/junit-[0-9]+(/|$)|^/(var/lib|run)/(docker|containers)/|^/run/(docker|user)/|/overlay2?/");
 
     private static final int MOUNT_POINT = 4;
 

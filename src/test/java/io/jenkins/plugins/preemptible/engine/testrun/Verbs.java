@@ -21,7 +21,7 @@ final class Verbs {
     /** Real processes on a machine that others use: two more tries, and what needed them is named. */
     private static final String TRY_AGAIN = "-Dsurefire.rerunFailingTestsCount=2";
 
-    /** Each runs one class at a time; the tests wait for other processes more than they compute. */
+    /** Each runs one class at a time. On two cores a sixth of their time was idle even so: tests wait for other processes. */
     private static final String THREE_JVMS = "-DforkCount=3";
 
     /** What runs for hours leaves more behind than a test of minutes. */
