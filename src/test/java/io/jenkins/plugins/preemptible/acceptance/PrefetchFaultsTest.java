@@ -1,11 +1,14 @@
 package io.jenkins.plugins.preemptible.acceptance;
 
 import static org.awaitility.Awaitility.await;
+import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import hudson.model.Result;
 import io.jenkins.plugins.preemptible.acceptance.faults.FullDisk;
+import io.jenkins.plugins.preemptible.engine.host.LibC;
+import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -56,6 +59,24 @@ class PrefetchFaultsTest extends PrefetchedStages {
         awaitOffline("B");
         Rig.awaitSealed(stage, 1);
         reconnect("B");
+        awaitMoved(stage, "A", "B");
+        endsOn("B", stage);
+        awaitClean("B");
+    }
+
+    /** It is asked to try the image, and says nothing while that is made. */
+    @Test
+    void theAgentThereHangs() throws Exception {
+        WorkflowRun stage = begin(COUNTS);
+        awaitFits(hosts.connect("B"));
+        hosts.signal("B", LibC.SIGSTOP);
+        try {
+            command("preemptible-drain", "A");
+            Rig.awaitSealed(stage, 1);
+            assertEquals(StageState.SUSPENDED, record().state());
+        } finally {
+            hosts.signal("B", LibC.SIGCONT);
+        }
         awaitMoved(stage, "A", "B");
         endsOn("B", stage);
         awaitClean("B");
