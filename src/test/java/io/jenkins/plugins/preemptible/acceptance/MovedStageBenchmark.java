@@ -41,6 +41,9 @@ class MovedStageBenchmark extends OnTwoHosts {
     static final Periods PERIODS = new Periods().with("move.LeftAgent.delayMillis", 500);
 
     private static final int RUNS = Integer.getInteger("preemptible.bench.moves", 5);
+    /** Moves of the small stage before those that count for a controller in use: its JVM and the agents' have compiled by then. */
+    private static final int WARM_UPS = Integer.getInteger("preemptible.bench.warmups", 30);
+
     private static final int SMALL = 16;
     private static final int LARGE = 500;
     private static final double MOST_MILLIS = 1000;
@@ -55,6 +58,9 @@ class MovedStageBenchmark extends OnTwoHosts {
                     + "workspace, and its restore were measured in turns with it; they force nothing to disk. The copy is `cp -a`, "
                     + "or *Jenkins' copy*: a tar archive by `FilePath.copyTo` over the controller's connections to both agents, not "
                     + "compressed, packed and unpacked on the agents' disks.",
+            "*Among the first moves*: of a controller and agents that were just started, whose JVMs have compiled little. All other "
+                    + "16 MB figures are of moves after " + WARM_UPS
+                    + " such ones. The time between two moves is some seconds.",
             "Not measured: two machines.");
 
     private final BenchReport report = new BenchReport(
@@ -96,6 +102,9 @@ class MovedStageBenchmark extends OnTwoHosts {
                             + Rig.endless() + "; kill $!"));
             WorkflowRun stage = Rig.start(job);
             Rig.awaitLog(stage, "count-3\n");
+            if (megabytes == SMALL) {
+                rows.add(firstMoves(stage));
+            }
             for (int i = 0; i <= RUNS; i++) {
                 Moved moved = move(stage);
                 double plain = raw.millis(files);
@@ -130,6 +139,22 @@ class MovedStageBenchmark extends OnTwoHosts {
         rows.add(new Row("– frozen", samples(moves, Moved::frozen), null, null));
         rows.add(new Row("– sealed", samples(moves, Moved::sealed), null, null));
         rows.add(new Row("– moved", samples(moves, Moved::moved), null, null));
+    }
+
+    /** Of a controller and agents that have just been started: all but the very first one, up to as many as are measured later. */
+    private Row firstMoves(WorkflowRun stage) throws Exception {
+        List<Moved> first = new ArrayList<>();
+        for (int i = 0; i < WARM_UPS; i++) {
+            Moved moved = move(stage);
+            if (i > 0 && i <= RUNS) {
+                first.add(moved);
+            }
+        }
+        return new Row(
+                SMALL + " MB, among the first " + (RUNS + 1) + " moves of a controller",
+                samples(first, Moved::whole),
+                Samples.of("ms", MOST_MILLIS),
+                null);
     }
 
     /** Over the controller's connections, as quick as Jenkins' own means are. */
