@@ -42,6 +42,7 @@ class BootedHostTest extends OnTwoHosts {
         LATER
     }
 
+    @Tag("slow")
     @Test
     void whatOnlyTheAgentHasSealedOutlivesItsHost() throws Exception {
         outlivesItsHost(Stored.LATER);

@@ -37,6 +37,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 @Tag("acceptance")
 class CheckpointTest extends CheckpointedOnTwoHosts {
 
+    @Tag("slow")
     @Test
     void onARemovedAgentItGoesOnElsewhereAndTheOldOneIsEnded() throws Exception {
         WorkflowRun run = checkpointed(4);
@@ -199,6 +200,7 @@ class CheckpointTest extends CheckpointedOnTwoHosts {
     }
 
     /** That one does nothing to the stage's files: while both are in flight, a checkpoint of then is of use. */
+    @Tag("slow")
     @Test
     void aStepThatWaitsInTheControllerOnlyDoesNotStandAgainstIt() throws Exception {
         hosts.connect("A");

@@ -197,6 +197,7 @@ class ContainedInsideTest extends OneAgent {
     }
 
     /** Two images of two moments would not fit each other. */
+    @Tag("slow")
     @Test
     void besideABackgroundProcessOfTheHostItIsFrozenOnlyAndItsLogSaysWhy() throws Exception {
         low = rig.pipeline("low", 5, Form.OWN.script("sh 'sleep 1000 > /dev/null 2>&1 &'\n" + block(Rig.endless())));

@@ -189,6 +189,7 @@ class ContainerTest extends OneAgent {
     }
 
     /** Its Pipeline is told nothing any more: no step of it stops the container. */
+    @Tag("slow")
     @ParameterizedTest
     @EnumSource(
             value = Place.class,
@@ -203,6 +204,7 @@ class ContainerTest extends OneAgent {
         ends(preemptor);
     }
 
+    @Tag("slow")
     @Test
     void itsTimeIsOver() throws Exception {
         FrozenOnlyTest.freezeOnly(30);

@@ -20,6 +20,7 @@ import org.jvnet.hudson.test.junit.jupiter.WithJenkins;
 @Tag("acceptance")
 class DeadBuildTest extends OneAgent {
 
+    @Tag("slow")
     @Test
     void aBuildThatIsKilledHardGivesItsExecutorBack() throws Exception {
         WorkflowJob job = rig.pipeline("killed", 5, Rig.own(Rig.endless()));

@@ -130,6 +130,7 @@ class EndsWhileSuspendedTest extends OneAgent {
     }
 
     /** The node block continues at once, without an executor; it takes the next one that is free, and ends well. */
+    @Tag("slow")
     @Test
     void timeoutInsideTheNodeBlock() throws Exception {
         low = rig.pipeline("low", 5, """

@@ -247,6 +247,7 @@ class FrozenOnlyTest extends OneAgent {
     }
 
     /** Nobody else wants its executor: it is frozen for its time, runs again, and is not frozen anew. */
+    @Tag("slow")
     @Test
     void onRequestItIsFrozenOnceAndForItsTimeOnly() throws Exception {
         freezeOnly(SHORT_SECONDS);

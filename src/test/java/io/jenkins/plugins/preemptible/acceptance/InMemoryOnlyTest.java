@@ -193,6 +193,7 @@ class InMemoryOnlyTest extends OneAgent {
     }
 
     /** Nothing would free the memory: the stage runs on, is not tried again and again, and is suspended when there is room. */
+    @Tag("slow")
     @Test
     void withLittleMemoryNothingIsSuspended() throws Exception {
         PreemptibleConfiguration.get().setMemoryFloorMegabytes(1_048_576);

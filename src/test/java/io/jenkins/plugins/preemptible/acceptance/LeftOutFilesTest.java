@@ -29,6 +29,7 @@ class LeftOutFilesTest extends MovedStages {
             "sh 'mkdir -p part/cache/deep part/kept; echo 1 | tee part/cache/deep/file part/kept/file'\n";
 
     /** Stored with the image, or packed by the old agent. */
+    @Tag("slow")
     @ParameterizedTest
     @ValueSource(booleans = {true, false})
     void whatIsLeftOutStaysOnTheOldAgent(boolean stored) throws Exception {

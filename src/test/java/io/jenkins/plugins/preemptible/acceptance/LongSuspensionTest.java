@@ -89,6 +89,7 @@ class LongSuspensionTest extends OneAgent {
         Rig.assertNothingLeft(agent, low);
     }
 
+    @Tag("slow")
     @Test
     void sweepForLostNodeBlocksSparesSuspendedOnes() throws Exception {
         WorkflowJob low = rig.pipeline("low", 5, Rig.nested(Rig.counter(STEPS), "sh 'touch after'"));

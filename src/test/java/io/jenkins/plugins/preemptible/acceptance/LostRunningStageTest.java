@@ -39,6 +39,7 @@ class LostRunningStageTest extends OnTwoHosts {
                 .get();
     }
 
+    @Tag("slow")
     @Test
     void itsLogSaysWhatARestartOfTheHostHasTakenAndWhatHelps() throws Exception {
         WorkflowRun run = running();

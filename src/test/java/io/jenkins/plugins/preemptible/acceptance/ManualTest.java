@@ -96,6 +96,7 @@ class ManualTest extends OneAgent {
     }
 
     /** Its next step could not be started in a suspended stage. */
+    @Tag("slow")
     @Test
     void aStepBesideShThatKeepsItFromBeingSuspendedIsNamed() throws Exception {
         WorkflowJob low = rig.pipeline(

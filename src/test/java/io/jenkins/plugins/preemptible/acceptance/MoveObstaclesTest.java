@@ -179,6 +179,7 @@ class MoveObstaclesTest extends MovedStages {
     }
 
     /** Such steps end by a word of their agent to the controller that has begun them. */
+    @Tag("slow")
     @Test
     void stepsThatTheirAgentWatches() throws Exception {
         DurableTaskStep.USE_WATCHING = true;
@@ -246,6 +247,7 @@ class MoveObstaclesTest extends MovedStages {
     }
 
     /** Its own agent has failed at it, again and again: it waits for people, or for an agent that fits. */
+    @Tag("slow")
     @Test
     void anotherAgentTakesWhatItsOwnCannotResume() throws Exception {
         FreeStyleProject high = rig.freestyle("high", 1, Rig.untilEnough());

@@ -78,6 +78,7 @@ class MoveWishesTest extends MovedStages {
     }
 
     /** With an executor to it where it is, and without one where it was. */
+    @Tag("slow")
     @Test
     void aStageThatHasMovedIsShownOnItsNewAgent() throws Exception {
         WorkflowRun stage = begin(counter());

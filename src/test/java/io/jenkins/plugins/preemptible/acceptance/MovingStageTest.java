@@ -114,6 +114,7 @@ class MovingStageTest extends OnTwoHosts {
     }
 
     /** It is suspended and sealed, and goes on elsewhere while its own agent has an idle executor. */
+    @Tag("slow")
     @Test
     void aStageOfADrainedAgentGoesOnOnAnotherOne() throws Exception {
         WorkflowRun stage = begin(script(counter()));

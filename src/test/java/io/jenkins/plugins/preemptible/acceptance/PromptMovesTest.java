@@ -73,6 +73,7 @@ class PromptMovesTest extends MovedStages {
         return stage;
     }
 
+    @Tag("slow")
     @Test
     void itsSealAsks() throws Exception {
         WorkflowRun stage = sealing();

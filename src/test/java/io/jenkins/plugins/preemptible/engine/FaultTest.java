@@ -388,6 +388,7 @@ class FaultTest {
         }
     }
 
+    @Tag("slow")
     @Test
     void anotherProcessGoesOnWhereOneWasKilled() throws Exception {
         aCommandIsKilled(1, 1);

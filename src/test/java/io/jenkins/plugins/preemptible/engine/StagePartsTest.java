@@ -212,6 +212,7 @@ class StagePartsTest {
         });
     }
 
+    @Tag("slow")
     @Test
     void withProcessesInBothPartsItIsFrozenOnly() throws Exception {
         with("docker", p -> {
