@@ -108,6 +108,10 @@ public final class MovingRestorer implements Restorer {
                 move.restoring();
                 if (awaited) {
                     AskedHost.requireNoOther(stage, to);
+                } else if (itsHost) {
+                    // It is resumed there though the answer may be lost.
+                    StageRegistry.get()
+                            .update(stage.id(), StageChanges.restoringOn(to.getNodeName(), hostToken(executor)));
                 }
                 answer = move.restore(() -> agent.resumeHere(LastResort.ARCHIVE));
                 if (answer == null && (awaited || itsHost)) {
@@ -124,8 +128,9 @@ public final class MovingRestorer implements Restorer {
                 if (!isOwn(stage, to)) {
                     move.notRestoring();
                 }
-                StageRecord known =
-                        awaited ? StageRegistry.get().update(stage.id(), StageChanges.restoringOn(null)) : stage;
+                StageRecord known = awaited || itsHost
+                        ? StageRegistry.get().update(stage.id(), StageChanges.restoringOn(null))
+                        : stage;
                 endWhereLeft(stage, to);
                 Transfer transfer = new Transfer(live, known == null ? stage : known, to, isOwn(stage, to), move);
                 move.bring(transfer::run);

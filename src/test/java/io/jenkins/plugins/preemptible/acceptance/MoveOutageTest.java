@@ -9,6 +9,7 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import hudson.cli.CLICommandInvoker;
 import hudson.model.Computer;
+import hudson.model.Result;
 import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
 import io.jenkins.plugins.preemptible.lifecycle.stage.LeftAgents;
@@ -38,19 +39,6 @@ class MoveOutageTest extends MovedStages {
         HeldArtifacts.open();
     }
 
-    /** Makes the restore take a second or more. */
-    private static String largeCounter() {
-        return "sh '''set +x\nnoise=$(head -c 60000000 /dev/urandom | base64 -w 0)\n" + Rig.endless() + "\n'''";
-    }
-
-    private static void awaitAskedOrMoved() {
-        await("B is asked")
-                .atMost(LONG)
-                .pollDelay(Duration.ZERO)
-                .pollInterval(Duration.ofMillis(2))
-                .until(() -> record().restoringOn() != null || "B".equals(record().node()));
-    }
-
     /** Asks B to restore the stage and ends B's process before it has answered. */
     private WorkflowRun diesWhileItRestores() throws Exception {
         WorkflowRun stage = begin(largeCounter());
@@ -58,7 +46,7 @@ class MoveOutageTest extends MovedStages {
         hosts.connect("B");
         ProcessHandle agent = process("B");
         move("B");
-        awaitAskedOrMoved();
+        awaitAskedOrMoved("B");
         agent.destroyForcibly();
         awaitOffline("B");
         await("the restore has ended")
@@ -74,6 +62,19 @@ class MoveOutageTest extends MovedStages {
         reconnect("B");
         awaitMoved(stage, "A", "B");
         endsOn("B", stage);
+    }
+
+    /** It has scripts of steps and files of withCredentials in the temporary folder beside the workspace. */
+    @Test
+    void aNewAgentThatWasAskedIsCleanedOfAnAbortedBuild() throws Exception {
+        WorkflowRun stage = diesWhileItRestores();
+        Path temporary = hosts.workspace("B", "low@tmp");
+        assertTrue(Files.exists(temporary));
+        stage.getExecutor().interrupt();
+        j.assertBuildStatus(Result.ABORTED, j.waitForCompletion(stage));
+        reconnect("B");
+        awaitClean("B");
+        await(temporary + " is gone").atMost(LONG).until(() -> !Files.exists(temporary));
     }
 
     private List<Path> hiddenOnB() throws IOException {
@@ -123,7 +124,7 @@ class MoveOutageTest extends MovedStages {
         hosts.connect("B");
         ProcessHandle agent = process("A");
         move("B");
-        awaitAskedOrMoved();
+        awaitAskedOrMoved("B");
         agent.destroyForcibly();
         awaitMoved(stage, "A", "B");
         awaitOffline("A");
@@ -205,7 +206,7 @@ class MoveOutageTest extends MovedStages {
         suspend(stage, 1);
         hosts.connect("B");
         move("B");
-        awaitAskedOrMoved();
+        awaitAskedOrMoved("B");
         hosts.signal("B", 19);
         assumeTrue("B".equals(record().restoringOn()), "B had answered before its process was stopped");
         j.jenkins.removeNode(j.jenkins.getNode("A"));

@@ -28,11 +28,6 @@ class MoveTakenBackTest extends MovedStages {
     static final Periods PERIODS =
             new Periods().with("move.MoveUnderWay.tellMillis", 3000).with("move.LeftAgent.delayMillis", 500);
 
-    /** Its image takes a while on each way. */
-    private static String largeCounter() {
-        return "sh '''set +x\nnoise=$(head -c 60000000 /dev/urandom | base64 -w 0)\n" + Rig.endless() + "\n'''";
-    }
-
     private static void awaitState(java.util.concurrent.Callable<Boolean> reached) {
         await("the move is under way")
                 .atMost(LONG)

@@ -1,7 +1,9 @@
 package io.jenkins.plugins.preemptible.acceptance;
 
+import static org.awaitility.Awaitility.await;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import hudson.cli.CLICommandInvoker;
 import hudson.model.Node;
@@ -72,10 +74,9 @@ class RenamedAgentTest extends MovedStages {
         followsItsAgent();
     }
 
-    /** It is no other agent that has its folder. */
-    @Test
-    void aStoredStageGoesOnOnItsHostUnderTheAgentsNewName() throws Exception {
-        WorkflowRun stage = begin(counter());
+    /** Begins a stage, removes its agent and connects that one's host by the name A2. */
+    private WorkflowRun isOnA2(String body) throws Exception {
+        WorkflowRun stage = begin(body);
         suspend(stage, 1);
         Node before = j.jenkins.getNode("A");
         before.toComputer().disconnect(null).get();
@@ -83,8 +84,32 @@ class RenamedAgentTest extends MovedStages {
         Rig.awaitLog(stage, "The agent 'A' was removed from Jenkins. This stage is resumed on another agent that fits");
         hosts.connect("A2", "A");
         resume();
+        return stage;
+    }
+
+    /** It is no other agent that has its folder. */
+    @Test
+    void aStoredStageGoesOnOnItsHostUnderTheAgentsNewName() throws Exception {
+        WorkflowRun stage = isOnA2(counter());
         awaitMoved(stage, "A", "A2");
         assertEquals(1, hosts.stages("A"));
+        ends(stage);
+    }
+
+    /** The stage may run there: nobody else gets it, nor its workspace. */
+    @Test
+    void itsHostIsWaitedForOnceItWasAskedByTheNewName() throws Exception {
+        WorkflowRun stage = isOnA2(largeCounter());
+        awaitAskedOrMoved("A2");
+        hosts.kill("A");
+        awaitOffline("A2");
+        await("the restore has ended")
+                .atMost(LONG)
+                .until(() -> Rig.log(stage).matches("(?s).*(Resume postponed|Not moved|Moved from A).*"));
+        assumeTrue(!Rig.log(stage).contains("Moved from A"), "A2 had answered before its process was ended");
+        assertEquals("A2", record().restoringOn(), Rig.log(stage));
+        reconnect("A2");
+        awaitMoved(stage, "A", "A2");
         ends(stage);
     }
 }
