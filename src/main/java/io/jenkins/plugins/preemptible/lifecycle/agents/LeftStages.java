@@ -49,7 +49,7 @@ public final class LeftStages {
     }
 
     private static List<String> temporary(StageRecord stage, Node agent) {
-        return LeftAgents.of(stage).getOrDefault(agent.getNodeName(), List.of());
+        return LeftAgents.temporary(stage, agent.getNodeName());
     }
 
     private static boolean clean(StageRecord stage, Node agent, List<String> temporary, boolean leased)

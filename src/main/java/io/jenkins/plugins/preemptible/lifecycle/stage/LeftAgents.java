@@ -31,6 +31,11 @@ public final class LeftAgents {
         return left;
     }
 
+    /** The temporary folders that it has on that agent, which may have been asked to restore it; absolute paths. */
+    public static List<String> temporary(StageRecord stage, String agent) {
+        return stage.left == null ? List.of() : List.copyOf(stage.left.getOrDefault(agent, List.of()));
+    }
+
     /** Something of it is on that agent, or is about to be. */
     public static Consumer<StageRecord> holds(String agent, List<String> temporary) {
         return stage -> {
