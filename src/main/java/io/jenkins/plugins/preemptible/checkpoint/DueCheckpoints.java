@@ -59,13 +59,18 @@ public final class DueCheckpoints extends PeriodicWork {
         List<CheckpointPace.Running> running = new ArrayList<>();
         for (StageRecord stage : all) {
             LiveStage live = LiveStage.find(stage.id());
-            if (live != null && stage.checkpoints() != null && stage.state() == StageState.RUNNING) {
+            if (live != null && isToHaveSome(stage)) {
                 running.add(running(stage, live, stage.checkpoints()));
             }
         }
         for (String id : CheckpointPace.due(running, System.currentTimeMillis(), minuteMillis())) {
             begin(id);
         }
+    }
+
+    /** Without a sandbox there is nothing to dump: such a stage keeps no other one of its agent waiting. */
+    private static boolean isToHaveSome(StageRecord stage) {
+        return stage.checkpoints() != null && stage.state() == StageState.RUNNING && stage.hasSandbox();
     }
 
     private static CheckpointPace.Running running(StageRecord stage, LiveStage live, Checkpoints checkpoints) {
@@ -79,11 +84,7 @@ public final class DueCheckpoints extends PeriodicWork {
                 checkpoints.everyMinutes() * minuteMillis(),
                 Math.max(last, stage.runningSinceMillis()),
                 REFUSED.getOrDefault(stage.id(), 0L),
-                UNDER_WAY.contains(stage.id())
-                        || live.busy()
-                        || live.ending()
-                        || !stage.hasSandbox()
-                        || Nodes.rootOf(stage.node()) == null);
+                UNDER_WAY.contains(stage.id()) || live.busy() || live.ending() || Nodes.rootOf(stage.node()) == null);
     }
 
     private static void begin(String id) {
