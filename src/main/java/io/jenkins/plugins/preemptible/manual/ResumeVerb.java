@@ -19,7 +19,7 @@ import io.jenkins.plugins.preemptible.move.MoveUnderWay.TakenBack;
 import io.jenkins.plugins.preemptible.view.ShownSentence;
 
 /**
- * Resumes a stage that was suspended manually, and takes a manual move back.
+ * Resumes a stage that was suspended manually, and takes a move back.
  *
  * <ol>
  *   <li>A move is taken back at any moment until the other agent is asked to restore the stage.
@@ -40,6 +40,10 @@ final class ResumeVerb {
         String asked = stage.restoringOn();
         String to = stage.moveTo();
         if (!stage.byHand() && to == null) {
+            if (MoveUnderWay.takeBack(stage.id(), StageVerbs.user()) == TakenBack.DONE) {
+                return StageVerbs.done(
+                        stage, Messages.StageVerbs_OwnMoveTakenBack(stage.name()) + " " + follows(stage, true));
+            }
             return StageVerbs.refused(stage, asked == null ? notWanted(stage) : mayRun(stage, asked));
         }
         TakenBack taken = to == null ? TakenBack.NOTHING : MoveUnderWay.takeBack(stage.id(), StageVerbs.user());

@@ -10,6 +10,7 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import hudson.cli.CLICommandInvoker;
 import io.jenkins.plugins.preemptible.engine.policy.StageLifecycle.StageState;
+import java.nio.file.Files;
 import java.time.Duration;
 import org.jenkinsci.plugins.workflow.job.WorkflowRun;
 import org.junit.jupiter.api.Tag;
@@ -67,6 +68,34 @@ class MoveTakenBackTest extends MovedStages {
         awaitClean("B");
         endsOn("A", stage);
         assertThat(Rig.log(stage), not(containsString("Moved from A")));
+    }
+
+    /** Nobody has asked for it: a build has the stage's own agent. */
+    @Test
+    @Tag("slow")
+    void aMoveByItselfIsTakenBackToo() throws Exception {
+        WorkflowRun stage = begin(largeCounter());
+        rig.occupy("A");
+        Rig.awaitSealed(stage, 1);
+        hosts.connect("B");
+        awaitState(() -> record().state() == StageState.RESUMING);
+        hosts.signal("B", SIGSTOP);
+        try {
+            assumeTrue(record().restoringOn() == null && "A".equals(record().node()), "B was asked before it hung");
+            await("the log says what is waited for")
+                    .atMost(LONG)
+                    .until(() -> Rig.log(stage).matches("(?s).*Moving to B: (waits for an answer of |the ).*"));
+            CLICommandInvoker.Result resume = resume();
+            assertEquals(0, resume.returnCode(), resume.stderr());
+            assertThat(resume.stdout(), containsString("is taken back: nothing of the stage was changed."));
+            Rig.awaitLog(stage, "Not moved. The move to B was taken back by ");
+        } finally {
+            hosts.signal("B", SIGCONT);
+        }
+        Files.createFile(hosts.workspace("A", "busy").resolve("enough"));
+        Rig.awaitLog(stage, "Resumed on A");
+        awaitClean("B");
+        endsOn("A", stage);
     }
 
     @Test
