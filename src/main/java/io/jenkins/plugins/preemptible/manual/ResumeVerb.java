@@ -32,18 +32,19 @@ final class ResumeVerb {
 
     private ResumeVerb() {}
 
-    static OfStage resume(StageRecord stage) {
+    /** @param named whether this stage was named, and not all of its build are meant */
+    static OfStage resume(StageRecord stage, boolean named) {
+        boolean unasked = !stage.byHand() && stage.moveTo() == null;
+        if (unasked && named && MoveUnderWay.takeBack(stage.id(), StageVerbs.user()) == TakenBack.DONE) {
+            return StageVerbs.done(stage, Messages.StageVerbs_OwnMoveTakenBack(stage.name()));
+        }
         if (stage.whyNotResumed() != null && stage.moveTo() == null) {
             return StageVerbs.refused(
                     stage, Messages.StageVerbs_Failed(stage.name(), ShownSentence.of(stage.whyNotResumed())));
         }
         String asked = stage.restoringOn();
         String to = stage.moveTo();
-        if (!stage.byHand() && to == null) {
-            if (MoveUnderWay.takeBack(stage.id(), StageVerbs.user()) == TakenBack.DONE) {
-                return StageVerbs.done(
-                        stage, Messages.StageVerbs_OwnMoveTakenBack(stage.name()) + " " + follows(stage, true));
-            }
+        if (unasked) {
             return StageVerbs.refused(stage, asked == null ? notWanted(stage) : mayRun(stage, asked));
         }
         TakenBack taken = to == null ? TakenBack.NOTHING : MoveUnderWay.takeBack(stage.id(), StageVerbs.user());

@@ -66,10 +66,13 @@ public final class StageVerbs {
         return each(run, stage, StageVerbs::suspend);
     }
 
-    /** Resumes stages that were suspended manually, and takes manual moves back. */
+    /**
+     * Resumes stages that were suspended manually, and takes manual moves back; of a stage that is named, also a move that nobody
+     * has asked for.
+     */
     public static Answer resume(Run<?, ?> run, @CheckForNull String stage) {
         PreemptiblePermissions.checkSuspend(run);
-        return each(run, stage, ResumeVerb::resume);
+        return each(run, stage, one -> ResumeVerb.resume(one, stage != null));
     }
 
     /** Tries once more to resume stages whose resume failed as often as it is tried. */

@@ -247,7 +247,7 @@ public final class MoveUnderWay implements AutoCloseable {
     private synchronized String outlook() {
         return restoring
                 ? "The stage may run there, so this cannot be taken back."
-                : "Nothing of the stage is changed yet; preemptible-resume takes the move back.";
+                : "Nothing of the stage is changed yet; preemptible-resume with the name of the stage takes the move back.";
     }
 
     private static IOException failure(Throwable why) throws IOException, InterruptedException {

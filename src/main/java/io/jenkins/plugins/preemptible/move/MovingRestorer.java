@@ -101,6 +101,10 @@ public final class MovingRestorer implements Restorer {
         boolean another = false;
         try (MoveUnderWay move =
                 MoveUnderWay.begin(stage.id(), to.getDisplayName(), line -> StageLog.line(live.context(), line))) {
+            if (awaited || isOwn(stage, to)) {
+                // No move to another agent that can be taken back.
+                move.restoring();
+            }
             lease(live, computer, to, stage);
             AgentStage.Restore answer = null;
             boolean itsHost = !awaited && MoveTargets.isItsHost(stage, to);
@@ -266,7 +270,11 @@ public final class MovingRestorer implements Restorer {
         if (!another) {
             FailedMoves.add(stage, to.getNodeName(), refused);
         }
-        StageRegistry.get().update(stage.id(), StageChanges.moveTo(null));
+        StageRecord now = StageRegistry.get().find(stage.id());
+        if (now != null && to.getNodeName().equals(now.moveTo())) {
+            // Somebody may want it elsewhere meanwhile.
+            StageRegistry.get().update(stage.id(), StageChanges.moveTo(null));
+        }
         if (to.getNodeName().equals(stage.node())) {
             StageRegistry.get()
                     .update(stage.id(), StageChanges.postponed(System.currentTimeMillis() + OWN_PAUSE_MILLIS));

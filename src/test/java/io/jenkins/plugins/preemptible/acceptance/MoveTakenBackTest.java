@@ -85,7 +85,9 @@ class MoveTakenBackTest extends MovedStages {
             await("the log says what is waited for")
                     .atMost(LONG)
                     .until(() -> Rig.log(stage).matches("(?s).*Moving to B: (waits for an answer of |the ).*"));
-            CLICommandInvoker.Result resume = resume();
+            assertEquals(4, resume().returnCode(), "of all stages of the build");
+            CLICommandInvoker.Result resume =
+                    new CLICommandInvoker(j, "preemptible-resume").invokeWithArgs("low", "1", record().id());
             assertEquals(0, resume.returnCode(), resume.stderr());
             assertThat(resume.stdout(), containsString("is taken back: nothing of the stage was changed."));
             Rig.awaitLog(stage, "Not moved. The move to B was taken back by ");

@@ -105,6 +105,7 @@ public final class SnapshotReader {
                     if (!stage.undecided()
                             || !waits.elsewhere().isEmpty()
                             || waits.requested()
+                            || OutlivesAgent.isAwaited(stage)
                             || LostAgents.isLost(stage)) {
                         suspended.add(waits);
                     }
