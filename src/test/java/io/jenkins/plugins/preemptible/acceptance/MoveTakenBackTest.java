@@ -41,6 +41,14 @@ class MoveTakenBackTest extends MovedStages {
         return new CLICommandInvoker(j, "preemptible-resume").invokeWithArgs("low", "1");
     }
 
+    private static void awaitTold(WorkflowRun stage) {
+        assumeTrue(record().restoringOn() == null && "A".equals(record().node()), "B was asked before it hung");
+        // Not that of the trial, which comes before.
+        await("the log says what is waited for")
+                .atMost(LONG)
+                .until(() -> Rig.log(stage).matches("(?s).*Moving to B: (waits for an answer of |the ).*"));
+    }
+
     @Test
     void aMoveToAnAgentThatHangsIsTakenBack() throws Exception {
         WorkflowRun stage = begin(largeCounter());
@@ -50,11 +58,7 @@ class MoveTakenBackTest extends MovedStages {
         awaitState(() -> record().state() == StageState.RESUMING);
         hosts.signal("B", SIGSTOP);
         try {
-            assumeTrue(record().restoringOn() == null && "A".equals(record().node()), "B was asked before it hung");
-            // Not that of the trial, which comes before.
-            await("the log says what is waited for")
-                    .atMost(LONG)
-                    .until(() -> Rig.log(stage).matches("(?s).*Moving to B: (waits for an answer of |the ).*"));
+            awaitTold(stage);
             assertThat(Rig.log(stage), containsString("Nothing of the stage is changed yet"));
             CLICommandInvoker.Result resume = resume();
             assertEquals(0, resume.returnCode(), resume.stderr());
@@ -81,10 +85,7 @@ class MoveTakenBackTest extends MovedStages {
         awaitState(() -> record().state() == StageState.RESUMING);
         hosts.signal("B", SIGSTOP);
         try {
-            assumeTrue(record().restoringOn() == null && "A".equals(record().node()), "B was asked before it hung");
-            await("the log says what is waited for")
-                    .atMost(LONG)
-                    .until(() -> Rig.log(stage).matches("(?s).*Moving to B: (waits for an answer of |the ).*"));
+            awaitTold(stage);
             assertEquals(4, resume().returnCode(), "of all stages of the build");
             CLICommandInvoker.Result resume =
                     new CLICommandInvoker(j, "preemptible-resume").invokeWithArgs("low", "1", record().id());
