@@ -85,7 +85,6 @@ class AwaitedOwnAgentTest extends MovedStages {
                         && wait.reason() == Reason.OWN_AGENT_FREE_SOON);
     }
 
-    @Tag("slow")
     @Test
     void itWaitsForAShortBuild() throws Exception {
         FreeStyleProject high = known("short", SHORT_MILLIS);

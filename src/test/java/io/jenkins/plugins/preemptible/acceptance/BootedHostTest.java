@@ -42,7 +42,6 @@ class BootedHostTest extends OnTwoHosts {
         LATER
     }
 
-    @Tag("slow")
     @Test
     void whatOnlyTheAgentHasSealedOutlivesItsHost() throws Exception {
         outlivesItsHost(Stored.LATER);
