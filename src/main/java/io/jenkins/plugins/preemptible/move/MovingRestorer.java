@@ -101,21 +101,20 @@ public final class MovingRestorer implements Restorer {
         boolean another = false;
         try (MoveUnderWay move =
                 MoveUnderWay.begin(stage.id(), to.getDisplayName(), line -> StageLog.line(live.context(), line))) {
-            if (awaited || isOwn(stage, to)) {
-                // No move to another agent that can be taken back.
+            boolean itsHost = !awaited && MoveTargets.isItsHost(stage, to);
+            boolean there = awaited || itsHost || isOwn(stage, to);
+            if (there) {
+                // From the beginning: it is no move that can be taken back.
                 move.restoring();
             }
             lease(live, computer, to, stage);
             AgentStage.Restore answer = null;
-            boolean itsHost = !awaited && MoveTargets.isItsHost(stage, to);
-            if (awaited || itsHost || isOwn(stage, to)) {
-                move.restoring();
+            if (there) {
                 if (awaited) {
                     AskedHost.requireNoOther(stage, to);
                 } else if (itsHost) {
                     // It is resumed there though the answer may be lost.
-                    StageRegistry.get()
-                            .update(stage.id(), StageChanges.restoringOn(to.getNodeName(), hostToken(executor)));
+                    noteAsked(stage, executor);
                 }
                 answer = move.restore(() -> agent.resumeHere(LastResort.ARCHIVE));
                 if (answer == null && (awaited || itsHost)) {
@@ -145,7 +144,7 @@ public final class MovingRestorer implements Restorer {
                 }
                 move.restoring();
                 AgentTraits.learn(to);
-                StageRegistry.get().update(stage.id(), StageChanges.restoringOn(to.getNodeName(), hostToken(executor)));
+                noteAsked(stage, executor);
                 String key = StageImages.keyOf(stage).getPlainText();
                 answer = move.restore(() -> agent.restore(key));
             }
@@ -198,6 +197,11 @@ public final class MovingRestorer implements Restorer {
                 giveBack(live, stage, computer);
             }
         }
+    }
+
+    private void noteAsked(StageRecord stage, Executor executor) {
+        String agent = executor.getOwner().getName();
+        StageRegistry.get().update(stage.id(), StageChanges.restoringOn(agent, hostToken(executor)));
     }
 
     private static void requireNotBack(StageRecord stage) throws PostponedException, InterruptedException {
