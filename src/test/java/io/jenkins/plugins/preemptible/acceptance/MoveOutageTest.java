@@ -39,6 +39,14 @@ class MoveOutageTest extends MovedStages {
         HeldArtifacts.open();
     }
 
+    private static void awaitAskedOrMoved() {
+        await("B is asked")
+                .atMost(LONG)
+                .pollDelay(Duration.ZERO)
+                .pollInterval(Duration.ofMillis(2))
+                .until(() -> record().restoringOn() != null || "B".equals(record().node()));
+    }
+
     /** Asks B to restore the stage and ends B's process before it has answered. */
     private WorkflowRun diesWhileItRestores() throws Exception {
         WorkflowRun stage = begin(largeCounter());
@@ -46,7 +54,7 @@ class MoveOutageTest extends MovedStages {
         hosts.connect("B");
         ProcessHandle agent = process("B");
         move("B");
-        awaitAskedOrMoved("B");
+        awaitAskedOrMoved();
         agent.destroyForcibly();
         awaitOffline("B");
         await("the restore has ended")
@@ -124,7 +132,7 @@ class MoveOutageTest extends MovedStages {
         hosts.connect("B");
         ProcessHandle agent = process("A");
         move("B");
-        awaitAskedOrMoved("B");
+        awaitAskedOrMoved();
         agent.destroyForcibly();
         awaitMoved(stage, "A", "B");
         awaitOffline("A");
@@ -206,7 +214,7 @@ class MoveOutageTest extends MovedStages {
         suspend(stage, 1);
         hosts.connect("B");
         move("B");
-        awaitAskedOrMoved("B");
+        awaitAskedOrMoved();
         hosts.signal("B", 19);
         assumeTrue("B".equals(record().restoringOn()), "B had answered before its process was stopped");
         j.jenkins.removeNode(j.jenkins.getNode("A"));

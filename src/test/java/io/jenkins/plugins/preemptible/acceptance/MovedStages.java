@@ -14,7 +14,6 @@ import io.jenkins.plugins.preemptible.lifecycle.stage.StageRegistry;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.time.Duration;
 import org.jenkinsci.plugins.workflow.job.WorkflowRun;
 
 /** Tests in which a stage of the job {@code low} goes from agent A to agent B. */
@@ -36,14 +35,6 @@ abstract class MovedStages extends OnTwoHosts {
     /** Its image takes a while on each way, and its restore a second or more. */
     static String largeCounter() {
         return "sh '''set +x\nnoise=$(head -c 60000000 /dev/urandom | base64 -w 0)\n" + Rig.endless() + "\n'''";
-    }
-
-    static void awaitAskedOrMoved(String agent) {
-        await(agent + " is asked")
-                .atMost(LONG)
-                .pollDelay(Duration.ZERO)
-                .pollInterval(Duration.ofMillis(2))
-                .until(() -> record().restoringOn() != null || agent.equals(record().node()));
     }
 
     /** @param times how often it is sealed by then */

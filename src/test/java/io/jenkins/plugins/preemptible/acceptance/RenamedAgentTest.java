@@ -10,6 +10,9 @@ import hudson.model.Node;
 import hudson.slaves.DumbSlave;
 import hudson.slaves.RetentionStrategy;
 import io.jenkins.plugins.preemptible.config.PreemptibleConfiguration;
+import io.jenkins.plugins.preemptible.engine.Engine;
+import io.jenkins.plugins.preemptible.engine.api.StageStatus.State;
+import java.time.Duration;
 import org.jenkinsci.plugins.workflow.job.WorkflowRun;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -100,7 +103,14 @@ class RenamedAgentTest extends MovedStages {
     @Test
     void itsHostIsWaitedForOnceItWasAskedByTheNewName() throws Exception {
         WorkflowRun stage = isOnA2(largeCounter());
-        awaitAskedOrMoved("A2");
+        // By what the host itself has noted.
+        Engine engine = Engine.open(hosts.folder("A").resolve("preemptible"));
+        await("A2 restores")
+                .atMost(LONG)
+                .pollDelay(Duration.ZERO)
+                .pollInterval(Duration.ofMillis(2))
+                .until(() -> engine.list().stream()
+                        .anyMatch(known -> known.state() == State.RESUMING || known.state() == State.RUNNING));
         hosts.kill("A");
         awaitOffline("A2");
         await("the restore has ended")
